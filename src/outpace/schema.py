@@ -71,7 +71,9 @@ class Limits:
 class Comparator(Protocol):
     """Says whether an actual value is the expected one; never raises on odd values, never runs their code."""
 
-    def __call__(self, actual: Any, expected: Any, args: Args) -> bool: ...
+    def __call__(self, actual: Any, expected: Any, args: Args) -> bool:
+        """True when `actual` counts as `expected` for a call with `args`."""
+        ...
 
 
 InputGenerator = Callable[[random.Random, Purpose], Sequence[Args]]
@@ -306,10 +308,14 @@ class Sandbox(Protocol):
     """Starts fresh children for untrusted source; every backend passes the same contract suite."""
 
     @property
-    def isolation(self) -> Isolation: ...
+    def isolation(self) -> Isolation:
+        """The isolation in force for every child that this sandbox opens."""
+        ...
 
     def open(self, source: str, entry_point: str, limits: Limits, *, consume_iterator: bool = False) -> Instance:
         """Load `source` in a new child; raises SandboxUnavailable when no child can be had."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End every child and helper process; the sandbox cannot be used again."""
+        ...

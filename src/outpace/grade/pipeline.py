@@ -88,7 +88,7 @@ def _execute(sandbox: Sandbox, task: Task, source: str, settings: GradeSettings)
     return run_hidden_tests(sandbox, task, source, input_rng(settings))
 
 
-def _verdict(  # noqa: PLR0913 - the facts of one verdict, gathered in one place
+def _verdict(
     sandbox: Sandbox,
     task: Task,
     candidate: Candidate,

@@ -1,0 +1,45 @@
+"""What every command prints with: JSON for programs, rich for people."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+console = Console()
+
+
+def print_json(value: Any) -> None:
+    """Print `value` as one JSON document on stdout; NaN and infinity become null, dataclasses become objects."""
+    typer.echo(json.dumps(plain(value), indent=2, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON types: dataclasses, enums, mappings, sequences and numbers; anything else as text."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def read_text(path: Path | str) -> str:
+    """The text of a file, or of stdin for `-`; odd bytes are kept as lone surrogates for the checks to judge."""
+    if str(path) == "-":
+        return typer.get_binary_stream("stdin").read().decode("utf-8", errors="surrogateescape")
+    return Path(path).read_bytes().decode("utf-8", errors="surrogateescape")

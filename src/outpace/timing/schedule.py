@@ -1,0 +1,202 @@
+"""The schedule of a measurement: who runs when, on which inputs, and when enough is known.
+
+A *pair* is one fresh process of the reference and one of each candidate that is still in question. In every round of
+a pair (the first is the warm-up) all of them get the same fresh input, side by side: the candidates in random order,
+then the reference, so that no candidate runs when its answer already exists. Inputs are made before the first round;
+values are judged when every process of the pair has ended. Pairs are added while a verdict is unclear: its interval
+is wide, its pairs disagree, or two candidates are too close to be ordered.
+
+Not covered: pinning and clocks (the sandbox's), and running two measurements on one core (the pool's).
+"""
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TypeVar
+
+from outpace.errors import InfrastructureError
+from outpace.schema import Args, Failure, Instance, Timing
+from outpace.timing.caches import sweeper
+from outpace.timing.estimate import ProcessReadings, Reading, estimate, null_cost
+from outpace.timing.lane import Judge, Lane
+from outpace.timing.settings import TimingSettings
+
+_T = TypeVar("_T")
+Open = Callable[[], Instance]
+"""Opens one program in a fresh process."""
+
+
+def null_source(entry_point: str) -> str:
+    """Source of a program that does nothing: it keeps the argument of its first call and returns that ever after.
+
+    Told a value of the reference once, it makes calls that cost what the wire costs for such arguments and results.
+    """
+    return f"kept = []\ndef {entry_point}(*args):\n    if not kept:\n        kept.append(args[0])\n    return kept[0]\n"
+
+
+def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is looked up
+    open_candidate_G: Sequence[Open],
+    open_reference: Open,
+    next_args: Callable[[], Args],
+    judge: Judge,
+    settings: TimingSettings | None = None,
+    *,
+    open_null: Open | None = None,
+    clock: str = "exact",
+    rng: random.Random | None = None,
+) -> list[Timing | Failure]:
+    """Time the candidates of one group beside the reference, interleaved on the same fresh inputs.
+
+    Args:
+        open_candidate_G: opens candidate g; all should have passed their tests.
+        open_reference: opens the trusted baseline.
+        next_args: makes fresh arguments; called once per round.
+        judge: says whether a value is right; it gets the values of one input in a row, so it may keep its last
+            expected value.
+        settings: effort and thresholds.
+        open_null: opens `null_source(...)`; None: calls are priced with what the wire costs.
+        clock: `Isolation.clock`; anything but `exact` makes every timing untrusted.
+        rng: order of the programs in a round.
+
+    Returns:
+        For each candidate its timing, or the failure (also a wrong value) that voids it.
+
+    Raises:
+        InfrastructureError: no process could be had, or the reference failed.
+    """
+    settings = settings or TimingSettings()
+    results: list[Timing | Failure] = []
+    for start in range(0, len(open_candidate_G), settings.max_together):
+        together = open_candidate_G[start : start + settings.max_together]
+        race = _Race(together, open_reference, open_null, settings, rng or random.Random())
+        results += race.run(next_args, judge, trusted=clock == "exact")
+    return results
+
+
+class _Race:
+    """The state of one measurement: what every candidate and the reference have shown so far."""
+
+    def __init__(
+        self,
+        open_candidate_G: Sequence[Open],
+        open_reference: Open,
+        open_null: Open | None,
+        settings: TimingSettings,
+        rng: random.Random,
+    ) -> None:
+        self._open_G, self._open_reference, self._open_null = open_candidate_G, open_reference, open_null
+        self._settings, self._rng = settings, rng
+        self._sweep = sweeper(settings.evict_bytes)
+        self._candidate_GP: list[list[ProcessReadings]] = [[] for _ in open_candidate_G]
+        self._reference_GP: list[list[ProcessReadings]] = [[] for _ in open_candidate_G]
+        self._failure_G: list[Failure | None] = [None] * len(open_candidate_G)
+        self._null_T: Sequence[Reading] = ()
+
+    def run(self, next_args: Callable[[], Args], judge: Judge, *, trusted: bool) -> list[Timing | Failure]:
+        """Add pairs until every verdict is clear or the effort is used up."""
+        give_up_s = time.monotonic() + self._settings.group_budget_s
+        entrants = list(range(len(self._open_G)))
+        while entrants:
+            self._run_pair(entrants, next_args, judge)
+            entrants = self._unclear() if time.monotonic() < give_up_s else []
+        return [failure or self._timing(g, trusted=trusted) for g, failure in enumerate(self._failure_G)]
+
+    def _run_pair(self, entrants: Sequence[int], next_args: Callable[[], Args], judge: Judge) -> None:
+        """One fresh process of everybody: a warm-up and the trials, then the judgement of all values."""
+        inputs = [next_args() for _ in range(1 + self._settings.trials)]
+        with ExitStack() as processes:
+            reference = self._start(self._open_reference, processes)
+            null = self._start(self._open_null, processes) if self._open_null and not self._null_T else None
+            lane_G = {g: self._start(self._open_G[g], processes) for g in self._shuffled(entrants)}
+            for turn, args in enumerate(inputs):
+                lanes = [lane for lane in lane_G.values() if lane.wants_more()]
+                self._run_round(args, [*lanes, null] if null and turn > 0 else lanes, reference)
+                if null and turn == 0:
+                    null.run((reference.last_value,))
+        for turn, args in enumerate(inputs):
+            reference.judge(judge, turn, args)
+            for lane in lane_G.values():
+                lane.judge(judge, turn, args)
+        _require(reference)
+        for g, lane in lane_G.items():
+            self._failure_G[g] = lane.failure
+            self._candidate_GP[g].append(lane.readings())
+            self._reference_GP[g].append(reference.readings())
+        if null is not None:
+            self._null_T = null.readings().trials_ns
+
+    def _run_round(self, args: Args, lanes: Sequence[Lane], reference: Lane) -> None:
+        for lane in (*self._shuffled(lanes), reference):
+            self._sweep()
+            lane.run(args)
+        _require(reference)
+
+    def _start(self, open_program: Open, processes: ExitStack) -> Lane:
+        lane = Lane(open_program(), self._settings)
+        processes.callback(lane.close)
+        return lane
+
+    def _shuffled(self, items: Sequence[_T]) -> list[_T]:
+        return self._rng.sample(items, len(items))
+
+    def _timing(self, g: int, *, trusted: bool = True) -> Timing:
+        return estimate(
+            self._candidate_GP[g],
+            self._reference_GP[g],
+            self._settings,
+            null_ns=null_cost(self._null_T, self._settings),
+            trusted=trusted,
+        )
+
+    def _unclear(self) -> list[int]:
+        """Candidates that deserve another pair of processes."""
+        running = [g for g, failure in enumerate(self._failure_G) if failure is None]
+        timing_G = {g: self._timing(g) for g in running}
+        return [
+            g
+            for g in running
+            if len(self._candidate_GP[g]) < self._settings.min_pairs
+            or (len(self._candidate_GP[g]) < self._settings.max_pairs and self._is_unclear(g, timing_G))
+        ]
+
+    def _is_unclear(self, g: int, timing_G: Mapping[int, Timing]) -> bool:
+        settings, mine = self._settings, timing_G[g]
+        if _half_width(mine) > settings.clear_half_width or _disagreement(mine) > settings.pair_agreement:
+            return True
+        for other, theirs in timing_G.items():
+            apart = abs(math.log(mine.ratio / theirs.ratio))
+            if other != g and settings.noise_floor < apart < _half_width(mine) + _half_width(theirs):
+                return True
+        return False
+
+
+def _half_width(timing: Timing) -> float:
+    return math.log(timing.high / timing.low) / 2
+
+
+def _disagreement(timing: Timing) -> float:
+    """How far the ratio of minima lies from the median ratio of the pairs, in log units."""
+    ratios_P = [
+        min(reference_T) / min(candidate_T)
+        for candidate_T, reference_T in zip(timing.candidate_ns_PT, timing.reference_ns_PT, strict=True)
+        if candidate_T and reference_T
+    ]
+    if not ratios_P:
+        return math.inf
+    return abs(
+        math.log(statistics.median(ratios_P) / (_least(timing.reference_ns_PT) / _least(timing.candidate_ns_PT)))
+    )
+
+
+def _least(ns_PT: Sequence[Sequence[int]]) -> int:
+    return min(min(ns_T) for ns_T in ns_PT if ns_T)
+
+
+def _require(reference: Lane) -> None:
+    """The reference is trusted code: when it fails, we failed."""
+    if reference.failure is not None:
+        what = reference.failure
+        raise InfrastructureError(f"the task's reference failed while it was timed: {what.outcome}, {what.reason}")

@@ -1,0 +1,79 @@
+"""How speed is measured: one small frozen value. Nothing here measures."""
+
+from dataclasses import dataclass
+
+from outpace.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingSettings:
+    """Effort, thresholds and bounds of a measurement; raises ConfigError for values that make no sense.
+
+    The defaults are calibrated by `outpace bench timing`: identical programs come out equal, and a candidate of
+    1-3 ms costs less than 30 ms.
+    """
+
+    min_pairs: int = 2
+    """Fresh process pairs every candidate gets; one pair cannot show the bias that each process has."""
+    max_pairs: int = 5
+    """Fresh process pairs a candidate gets at most, when its verdict stays unclear."""
+    trials: int = 2
+    """Timed calls per process, after one warm-up call."""
+    process_budget_ns: int = 60_000_000
+    """A process that has used more CPU than this gets no further trial (it has had at least one)."""
+    group_budget_s: float = 5.0
+    """After this much wall-clock time no further pair is started; the intervals stay as wide as they are."""
+    max_together: int = 16
+    """Candidates that share one schedule and its reference processes; larger groups are split."""
+
+    clear_half_width: float = 0.03
+    """A candidate whose interval is wider than this (relative half-width) gets another pair."""
+    pair_agreement: float = 0.04
+    """So does one whose ratio of minima is further than this from the median of its pairs' ratios."""
+    spread_weight: float = 0.5
+    """Share of the disagreement between the two fastest processes that widens the interval; at most 1."""
+    min_half_width: float = 0.01
+    """No interval is narrower than this, however well two processes agree."""
+    single_half_width: float = 0.05
+    """Half-width of the interval when there is only one process pair."""
+    noise_floor: float = 0.02
+    """Least relative difference that counts as one; raised to what the reference shows against itself."""
+
+    floor_ns: int = 1_000
+    """A reading below this is impossible (one call through the wire costs more) and is voided."""
+    max_ratio: float = 1_000.0
+    """Ratios are clipped to this and to its reciprocal."""
+    spill_slack: float = 1.25
+    """How far the mean charge of a process may exceed its least one before the mean counts instead."""
+    setup_allowance_ns: int = 40_000_000
+    """CPU for import and warm-up that is free (honest imports); the excess is spread over the timed calls."""
+
+    evict_bytes: int = 0
+    """Memory swept before every call so that it starts with cold caches; 0: warm. See `eviction_bytes()`."""
+
+    def __post_init__(self) -> None:
+        at_least_1 = ("min_pairs", "trials", "floor_ns", "max_together")
+        for name in at_least_1:
+            if getattr(self, name) < 1:
+                raise ConfigError(f"timing.{name} must be at least 1, got {getattr(self, name)!r}")
+        if self.max_pairs < self.min_pairs:
+            raise ConfigError(f"timing.max_pairs ({self.max_pairs}) must not be below min_pairs ({self.min_pairs})")
+        if not 0.0 <= self.spread_weight <= 1.0:
+            raise ConfigError(f"timing.spread_weight must lie in 0..1, got {self.spread_weight!r}")
+        for name in ("max_ratio", "spill_slack"):
+            if not getattr(self, name) > 1.0:
+                raise ConfigError(f"timing.{name} must exceed 1, got {getattr(self, name)!r}")
+        not_negative = (
+            "process_budget_ns",
+            "group_budget_s",
+            "clear_half_width",
+            "pair_agreement",
+            "min_half_width",
+            "single_half_width",
+            "noise_floor",
+            "setup_allowance_ns",
+            "evict_bytes",
+        )
+        for name in not_negative:
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"timing.{name} must not be negative, got {getattr(self, name)!r}")

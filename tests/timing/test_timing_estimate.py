@@ -1,0 +1,198 @@
+import itertools
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outpace.errors import ConfigError
+from outpace.timing import ProcessReadings, TimingSettings, estimate, estimate_over_tests
+
+READING = st.integers(200_000, 50_000_000)
+TRIALS = st.lists(READING, min_size=1, max_size=4)
+PROCESSES = st.lists(TRIALS, min_size=1, max_size=4)
+ODD = st.one_of(st.none(), st.floats(), st.integers(-(10**12), 10**12), st.just(5e-324), st.just(0))
+MS = 1_000_000
+
+
+def processes(ns_PT, **options):
+    return [ProcessReadings(trials_ns=tuple(ns_T), **options) for ns_T in ns_PT]
+
+
+def timed(candidate_PT, reference_PT, **options):
+    return estimate(processes(candidate_PT), processes(reference_PT), **options)
+
+
+@given(PROCESSES, PROCESSES, st.floats(1.0, 20.0), st.integers(0, 100_000))
+def test_a_slower_candidate_never_earns_more(candidate, reference, slowdown, null_ns):
+    before = timed(candidate, reference, null_ns=null_ns)
+    after = timed([[ns * slowdown for ns in ns_T] for ns_T in candidate], reference, null_ns=null_ns)
+    assert after.ratio <= before.ratio * (1 + 1e-9)
+    assert after.low <= before.low * (1 + 1e-9)
+    assert after.bound_nearest_1 <= before.bound_nearest_1 * (1 + 1e-9)
+
+
+@given(PROCESSES, PROCESSES, st.data())
+def test_one_slower_reading_never_earns_more(candidate, reference, data):
+    before = timed(candidate, reference)
+    p = data.draw(st.integers(0, len(candidate) - 1))
+    t = data.draw(st.integers(0, len(candidate[p]) - 1))
+    candidate[p][t] += data.draw(st.integers(0, 10 * MS))
+    after = timed(candidate, reference)
+    assert after.ratio <= before.ratio * (1 + 1e-9)
+    assert after.low <= before.low * (1 + 1e-9)
+    assert max(after.bound_nearest_1, 1.0) <= max(before.bound_nearest_1, 1.0) * (1 + 1e-9)
+
+
+@given(PROCESSES, PROCESSES, st.integers(0, 100_000), st.sampled_from([2, 3, 8, 64]))
+def test_a_faster_machine_changes_nothing(candidate, reference, null_ns, speed):
+    here = timed(candidate, reference, null_ns=null_ns)
+    there = timed(
+        [[ns * speed for ns in ns_T] for ns_T in candidate],
+        [[ns * speed for ns in ns_T] for ns_T in reference],
+        null_ns=null_ns * speed,
+    )
+    assert (there.ratio, there.low, there.high) == pytest.approx((here.ratio, here.low, here.high))
+    assert there.noise_floor == pytest.approx(here.noise_floor)
+
+
+@given(TRIALS, TRIALS, TRIALS, TRIALS, st.randoms())
+def test_the_order_of_processes_and_trials_changes_nothing(c1, c2, r1, r2, rng):
+    before = timed([c1, c2], [r1, r2])
+    c1, c2, r1, r2 = (rng.sample(ns_T, len(ns_T)) for ns_T in (c1, c2, r1, r2))
+    after = timed([c2, c1], [r2, r1])
+    assert (after.ratio, after.low, after.high) == pytest.approx((before.ratio, before.low, before.high))
+
+
+@given(PROCESSES, PROCESSES)
+def test_the_interval_holds_the_ratio_and_is_never_a_point(candidate, reference):
+    t = timed(candidate, reference)
+    assert t.low < t.ratio < t.high
+
+
+@given(st.floats(0.981, 1.019), PROCESSES)
+def test_a_difference_inside_the_noise_earns_nothing(factor, reference):
+    t = timed([[ns * factor for ns in ns_T] for ns_T in reference], reference)
+    assert t.bound_nearest_1 == 1.0
+
+
+@given(st.floats(0.8, 1.25))
+def test_what_the_reference_shows_against_itself_is_the_noise_floor(apart):
+    reference = [[2 * MS], [2 * MS * apart]]
+    assert timed([[2 * MS], [2 * MS]], reference).noise_floor >= max(apart, 1 / apart) - 1 - 1e-6
+
+
+@given(st.lists(st.lists(ODD, max_size=3), max_size=3), st.lists(st.lists(ODD, max_size=3), max_size=3), ODD, ODD)
+def test_any_reading_whatever_gives_finite_numbers_inside_the_documented_range(candidate, reference, load, warmup):
+    settings = TimingSettings()
+    t = estimate(processes(candidate, load_ns=load, warmup_ns=warmup), processes(reference), settings)
+    for number in (t.ratio, t.low, t.high, t.bound_nearest_1):
+        assert 1 / settings.max_ratio <= number <= settings.max_ratio
+    assert math.isfinite(t.noise_floor)
+
+
+@pytest.mark.parametrize("impossible", [0, -5, 5e-324, math.nan, math.inf, -math.inf, None, 999])
+def test_an_impossible_reading_is_voided_and_earns_nothing(impossible):
+    honest = timed([[2 * MS, 2 * MS], [2 * MS, 2 * MS]], [[4 * MS], [4 * MS]])
+    forged = timed([[2 * MS, impossible], [2 * MS, 2 * MS]], [[4 * MS], [4 * MS]])
+    assert (forged.ratio, forged.low, forged.high) == (honest.ratio, honest.low, honest.high)
+    assert "1 impossible" in forged.note
+
+
+@pytest.mark.parametrize("empty", [[], [[]], [[0, math.nan]]])
+def test_without_a_usable_reading_nothing_is_earned_and_nothing_is_trusted(empty):
+    for t in (timed(empty, [[MS]]), timed([[MS]], empty)):
+        assert t.bound_nearest_1 == 1.0
+        assert not t.trusted
+        assert t.note
+
+
+def test_more_agreement_between_processes_gives_a_narrower_interval():
+    agreeing = timed([[MS], [MS]], [[MS], [MS]])
+    single = timed([[MS]], [[MS]])
+    scattered = timed([[MS], [1.2 * MS]], [[MS], [1.1 * MS]])
+    widths = [t.high / t.low for t in (agreeing, single, scattered)]
+    assert widths == sorted(widths)
+    assert len(set(widths)) == 3
+
+
+def test_the_cost_of_the_wire_is_never_more_than_a_tenth_of_what_is_left():
+    t = timed([[50_000]] * 2, [[2 * MS]] * 2, null_ns=60_000)
+    assert t.ratio == pytest.approx((2 * MS - 60_000) / 6_000)
+
+
+@given(st.integers(0, 10), st.integers(1, 20))
+def test_work_moved_from_one_reading_into_another_is_paid_for(cheap_at, moved_ms):
+    honest = timed([[2 * MS] * 3] * 2, [[4 * MS] * 3] * 2)
+    trials = [(2 + moved_ms) * MS] * 3
+    trials[cheap_at % 3] = 1.9 * MS
+    assert timed([trials] * 2, [[4 * MS] * 3] * 2).low <= honest.low * 1.06
+
+
+def test_heavy_honest_imports_cost_nothing():
+    reference = processes([[4 * MS] * 2] * 2)
+    light = estimate(processes([[2 * MS] * 2] * 2, load_ns=300_000, warmup_ns=3 * MS), reference)
+    heavy = estimate(processes([[2 * MS] * 2] * 2, load_ns=30 * MS, warmup_ns=3 * MS), reference)
+    assert heavy == light
+
+
+@pytest.mark.parametrize("where", ["load_ns", "warmup_ns"])
+def test_work_moved_to_import_or_warm_up_is_spread_over_the_calls(where):
+    reference = processes([[50 * MS] * 2] * 2)
+    table = estimate(processes([[MS] * 2] * 2, **{where: 200 * MS}), reference)
+    assert table.ratio < 1.0
+
+
+def test_case_a004_one_zero_sample_does_not_collapse_the_aggregate():
+    t = estimate_over_tests([0.0, 0.021, 0.02, 0.022], [0.024, 0.024, 0.025, 0.024])
+    honest = estimate_over_tests([0.021, 0.02, 0.022], [0.024, 0.025, 0.024])
+    assert t.ratio == honest.ratio == pytest.approx(0.024 / 0.021)
+    assert t.bound_nearest_1 <= honest.ratio
+
+
+@pytest.mark.parametrize(
+    ("candidate_s", "reference_s"), [(0.0, 0.02), (0.0, 0.0), (-1e-09, 0.02), (math.nan, 0.02), (0.02, math.inf)]
+)
+def test_case_c005_no_pair_of_readings_gives_an_infinite_ratio(candidate_s, reference_s):
+    t = estimate_over_tests([candidate_s], [reference_s])
+    assert t.bound_nearest_1 == 1.0
+    assert math.isfinite(t.high)
+
+
+@given(st.integers(0, 3), st.floats(1e-9, 1e-4))
+def test_no_single_test_can_carry_the_ratio_over_tests(at, tiny_s):
+    candidate = [0.02, 0.021, 0.019, 0.02]
+    candidate[at] = tiny_s
+    assert estimate_over_tests(candidate, [0.02] * 4).ratio <= 0.02 / 0.019
+
+
+@given(st.lists(st.tuples(st.floats(1e-4, 1.0), st.floats(1e-4, 1.0)), min_size=1, max_size=9), st.randoms())
+def test_the_order_of_tests_changes_nothing(pairs_N, rng):
+    mixed = rng.sample(pairs_N, len(pairs_N))
+    one, other = (estimate_over_tests([c for c, _ in p], [r for _, r in p]) for p in (pairs_N, mixed))
+    assert (one.ratio, one.low, one.high) == (other.ratio, other.low, other.high)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_pairs": 0}, "min_pairs must be at least 1"),
+        ({"max_pairs": 1}, "must not be below min_pairs"),
+        ({"spread_weight": 1.5}, "must lie in 0..1"),
+        ({"max_ratio": 1.0}, "must exceed 1"),
+        ({"spill_slack": math.nan}, "must exceed 1"),
+        ({"noise_floor": -0.1}, "must not be negative"),
+        ({"evict_bytes": -1}, "must not be negative"),
+    ],
+)
+def test_settings_refuse_nonsense(options, message):
+    with pytest.raises(ConfigError, match=message):
+        TimingSettings(**options)
+
+
+def test_the_interval_covers_the_truth_for_every_split_of_a_plausible_sample():
+    readings = [[2.00 * MS, 2.01 * MS], [2.01 * MS, 2.05 * MS], [2.02 * MS, 2.03 * MS]]
+    for reference in itertools.permutations(readings, 2):
+        for candidate in itertools.permutations(readings, 2):
+            t = timed([[ns / 1.5 for ns in ns_T] for ns_T in candidate], reference)
+            assert t.low <= 1.5 <= t.high

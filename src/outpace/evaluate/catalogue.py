@@ -104,7 +104,7 @@ def _faster_than(times: float, *, among_correct: bool) -> SampleMeasure:
 
     return SampleMeasure(
         name=f"faster_{times:g}x" + ("_of_correct" if among_correct else ""),
-        label=f"faster than {times:g}x the reference" + (", of correct" if among_correct else ""),
+        label=f"faster than {times:g}x" + (", of correct" if among_correct else ""),
         unit=Unit.SHARE,
         value=value,
     )
@@ -117,7 +117,7 @@ def _slower(sample: GradedSample) -> float | None:
 def _speedup(name: str, label: str, statistic: Statistic) -> SampleMeasure:
     return SampleMeasure(
         name=f"speedup_{name}",
-        label=f"speed-up of correct, {label}",
+        label=f"speed-up, {label}",
         unit=Unit.RATIO,
         value=lambda sample: sample.speedup,
         statistic=statistic,
@@ -131,15 +131,15 @@ def _distinct(samples: Sequence[GradedSample]) -> float | None:
 def catalogue(k_values: Sequence[int]) -> tuple[AnyMeasure, ...]:
     """All measures in the order in which tables show them."""
     return (
-        SampleMeasure(name="syntax", label="code found and parses", unit=Unit.SHARE, value=lambda s: float(s.parses)),
+        SampleMeasure(name="syntax", label="code parses", unit=Unit.SHARE, value=lambda s: float(s.parses)),
         SampleMeasure(
             name="stdlib_only",
-            label="imports only the standard library",
+            label="imports stdlib only",
             unit=Unit.SHARE,
             value=lambda s: float(s.stdlib_only),
         ),
         SampleMeasure(
-            name="compliance", label="does nothing forbidden", unit=Unit.SHARE, value=lambda s: float(s.compliant)
+            name="compliance", label="nothing forbidden", unit=Unit.SHARE, value=lambda s: float(s.compliant)
         ),
         SampleMeasure(name="pass@1", label="correct (pass@1)", unit=Unit.SHARE, value=lambda s: float(s.is_correct)),
         *(_pass_at(k) for k in sorted(set(k_values) - {1})),
@@ -147,7 +147,7 @@ def catalogue(k_values: Sequence[int]) -> tuple[AnyMeasure, ...]:
         *(_faster_than(times, among_correct=True) for times in (1.0, 1.5, 2.0)),
         SampleMeasure(
             name="slower_of_correct",
-            label="slower than the reference, of correct",
+            label="slower than 1x, of correct",
             unit=Unit.SHARE,
             value=_slower,
             higher_is_better=False,
@@ -155,19 +155,17 @@ def catalogue(k_values: Sequence[int]) -> tuple[AnyMeasure, ...]:
         _speedup("median", "median", weighted_median),
         _speedup("mean", "mean", weighted_mean),
         _speedup("geometric_mean", "geometric mean", weighted_geometric_mean),
-        TaskMeasure(
-            name="distinct_correct", label="distinct correct programs per task", unit=Unit.PROGRAMS, value=_distinct
-        ),
+        TaskMeasure(name="distinct_correct", label="distinct correct", unit=Unit.PROGRAMS, value=_distinct),
         SampleMeasure(
             name="tokens",
-            label="completion length, tokens",
+            label="length, tokens",
             unit=Unit.TOKENS,
             value=lambda s: None if s.tokens is None else float(s.tokens),
             higher_is_better=None,
         ),
         SampleMeasure(
             name="cut_off",
-            label="cut off by the length limit",
+            label="cut off",
             unit=Unit.SHARE,
             value=lambda s: float(not s.finished),
             higher_is_better=False,

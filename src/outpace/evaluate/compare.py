@@ -64,6 +64,7 @@ class Comparison:
 
     before_label: str
     after_label: str
+    confidence: float
     overall: Differences
     by_split: Mapping[str, Differences]
     by_task: Mapping[str, Differences]
@@ -75,6 +76,7 @@ class Comparison:
         return {
             "before": self.before_label,
             "after": self.after_label,
+            "confidence": self.confidence,
             "overall": {name: row.to_dict() for name, row in self.overall.items()},
             "by_split": {s: {name: row.to_dict() for name, row in rows.items()} for s, rows in self.by_split.items()},
             "by_task": {t: {name: row.to_dict() for name, row in rows.items()} for t, rows in self.by_task.items()},
@@ -98,6 +100,7 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
     return Comparison(
         before_label=before.label,
         after_label=after.label,
+        confidence=settings.confidence,
         overall=_differences(pairs, settings),
         by_split={split: _differences([p for p in pairs if p[0].split == split], settings) for split in splits},
         by_task={task: _differences([p for p in pairs if p[0].task_id == task], settings) for task in tasks},

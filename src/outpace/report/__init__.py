@@ -1,0 +1,8 @@
+"""Reports: a run folder turned into tables, Markdown and one self-contained HTML page.
+
+Reads what runs left behind; never samples, grades or trains. Text that a model wrote is shown, never interpreted.
+"""
+
+from outpace.report.tables import render_comparison, render_evaluation
+
+__all__ = ["render_comparison", "render_evaluation"]

@@ -8,6 +8,7 @@ from outpace.evaluate.compare import Comparison, Difference, compare
 from outpace.evaluate.evaluation import Cost, Evaluation, summarise
 from outpace.evaluate.files import names, read, save
 from outpace.evaluate.measures import Measure
+from outpace.evaluate.policies import from_policy
 from outpace.evaluate.run import evaluate, stored
 from outpace.evaluate.samples import GradedSample
 from outpace.evaluate.settings import Completion, EvalSettings, SampleCompletions
@@ -25,6 +26,7 @@ __all__ = [
     "Unit",
     "compare",
     "evaluate",
+    "from_policy",
     "names",
     "pass_at_k",
     "read",

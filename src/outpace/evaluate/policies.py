@@ -1,0 +1,50 @@
+"""A policy as a source of completions, drawn by outpace's own sampler. Imports torch when it is called, not before."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from outpace.evaluate.settings import Completion, EvalSettings, SampleCompletions
+from outpace.extract import ReasoningMarkers, split_reasoning_ids
+from outpace.schema import Task
+
+if TYPE_CHECKING:
+    from outpace.policy import Generation, Policy
+
+Prompt = Sequence[int] | Sequence[Mapping[str, str]] | str
+
+
+def from_policy(policy: "Policy", prompt_of: Callable[[Task], Prompt] | None = None) -> SampleCompletions:
+    """Draw completions from a loaded policy.
+
+    Reasoning is split off by token ids where the tokenizer has markers for it, and counts as length.
+
+    Args:
+        policy: what is sampled; its current weights, adapters included.
+        prompt_of: makes a task's prompt; None: its messages, by the tokenizer's chat template.
+    """
+    markers = ReasoningMarkers.from_tokenizer(policy.tokenizer)
+
+    def completion(generation: "Generation") -> Completion:
+        answer = None
+        if markers.known:
+            parts = split_reasoning_ids(generation.completion_ids, markers)
+            if parts.reasoning_ids or not parts.complete:
+                answer = policy.tokenizer.decode(parts.answer_ids, skip_special_tokens=True)
+        return Completion(
+            text=generation.text,
+            finished=generation.finished,
+            tokens=len(generation.completion_ids),
+            answer=answer,
+        )
+
+    def draw(tasks: Sequence[Task], settings: EvalSettings, seed: int) -> list[list[Completion]]:
+        from outpace.policy import SamplingSettings, sample
+
+        count = settings.samples_per_task
+        sampling = SamplingSettings(max_new_tokens=settings.max_completion_length, temperature=settings.temperature)
+        prompts = [prompt_of(task) if prompt_of else task.prompt for task in tasks]
+        generations = sample(policy, prompts, sampling, num_generations=count, seed=seed)
+        groups = [generations[start : start + count] for start in range(0, len(generations), count)]
+        return [[completion(generation) for generation in group] for group in groups]
+
+    return draw

@@ -67,8 +67,8 @@ def longest_common_subsequence_oracle(a: str, b: str) -> int:
 
 @task(
     "dynamic/edit_distance",
-    prompt="""a and b are strings, possibly empty, up to 80 characters. Return the smallest number of single-
-    character insertions, deletions and replacements that turn a into b.""",
+    prompt="""a and b are strings, possibly empty, up to 80 characters. Return the smallest number of
+    single-character insertions, deletions and replacements that turn a into b.""",
     example=("kitten", "sitting"),
     split="heldout",
 )

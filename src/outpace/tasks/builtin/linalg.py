@@ -90,9 +90,9 @@ def transpose_inputs(rng: random.Random, purpose: Purpose) -> list[Args]:
 
 
 @transpose.oracle
-def transpose_oracle(A: IntMatrix) -> list[tuple[int, ...]]:
+def transpose_oracle(A: IntMatrix) -> IntMatrix:
     """By zip."""
-    return list(zip(*A, strict=True))
+    return list(map(list, zip(*A, strict=True)))
 
 
 @task(

@@ -58,8 +58,9 @@ def word_count_oracle(text: str) -> dict[str, int]:
 
 @task(
     "strings/caesar_cipher",
-    prompt="""text is a string, up to 8000 characters, and shift is an int from 0 to 25. Return text with every
-    letter a-z and A-Z moved shift places on in the alphabet, from z back to a, keeping case. Other characters stay.""",
+    prompt="""text is a string, possibly empty, up to 8000 characters, and shift is an int from 0 to 25. Return
+    text with every letter a-z and A-Z moved shift places on in the alphabet, from z back to a, keeping case. Other
+    characters stay.""",
     example=("Hi, xyz!", 3),
 )
 def caesar_cipher(text, shift):

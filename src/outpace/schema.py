@@ -277,6 +277,8 @@ class Sample:
     """The completion without its reasoning, when that was split off by token ids; None: split the text."""
     reasoning_ids: tuple[int, ...] | None = None
     """Token ids of the reasoning; None when ids are unknown or no reasoning was found."""
+    reasoning: str | None = None
+    """Text of the reasoning, where the caller split it off; with `answer` None it was cut off."""
     verdict: Verdict | None = None
 
 

@@ -21,8 +21,10 @@ from .graded import sample, timing
         ({"speed": {"gate": {"speed": 1}}}, "not another component"),
         ({"speed": {"gate": 3}}, "gate must be a stage or"),
         ({"speed": {"clip": [2, 1]}}, "lower bound 2.0 is above"),
-        ({"speed": {"weight": {}}}, "weight has no steps"),
-        ({"speed": {"weight": {"soon": 1}}}, "weight must be a number or"),
+        ({"speed": {"weight": {0: 1}}}, "rewards.speed.weight must be a finite number"),
+        ({"speed": {"schedule": {}}}, "schedule must be .step: factor. with at least one step"),
+        ({"speed": {"schedule": {"soon": 1}}}, "steps must be whole numbers"),
+        ({"speed": {"schedule": {0: "much"}}}, "rewards.speed.schedule must be a finite number"),
         ({"speed": {1: 2}}, "option names must be text"),
         ({3: 1.0}, "name must be text"),
         ({"default": 1.0, "speed": 2.0}, "'speed' is given twice"),
@@ -82,7 +84,7 @@ def test_a_gate_can_ask_for_the_value_of_another_component():
 
 
 def test_a_curriculum_moves_a_weight_in_straight_lines_over_the_steps():
-    rewards = build({"accuracy": 1.0, "speed": {"weight": {10: 0.0, 30: 1.0}}})
+    rewards = build({"accuracy": 1.0, "speed": {"schedule": {10: 0.0, 30: 1.0}}})
     assert [rewards.weights(step)["speed"] for step in (0, 10, 20, 30, 99)] == [0.0, 0.0, 0.5, 1.0, 1.0]
     assert rewards.weights()["speed"] == 1.0
     group = [sample(speed=timing(4.0))]

@@ -7,8 +7,8 @@ Not here: running anything (`grade`), and the trainer's loss.
 """
 
 from outpace.reward.base import PerSample, Reward
-from outpace.reward.build import PRESETS, build
+from outpace.reward.build import DEFAULT, PRESETS, build
 from outpace.reward.catalogue import known
 from outpace.reward.rewardset import RewardSet
 
-__all__ = ["PRESETS", "PerSample", "Reward", "RewardSet", "build", "known"]
+__all__ = ["DEFAULT", "PRESETS", "PerSample", "Reward", "RewardSet", "build", "known"]

@@ -29,12 +29,15 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 """Named sets of rewards; a preset's name with a weight stands for its entries, each times that weight."""
 
+DEFAULT = PRESETS["default"]
+"""What a recipe without `rewards` gets, and what `outpace grade` shows."""
+
 
 def build(config: Mapping[str, Any] | str = "default") -> RewardSet:
     """Make the rewards of a recipe.
 
     Args:
-        config: A preset's name, or a mapping from a name to a weight or to `{weight, gate, clip, cap, ...options}`.
+        config: A preset's name, or a mapping from a name to a weight or to `{weight, gate, ...options}`.
             A name is a reward of the catalogue, a preset, or a dotted path to your own code (`package.module.name`).
 
     Raises:

@@ -10,11 +10,17 @@ from outpace.errors import RewardError
 from outpace.reward.article import ArticleAccuracy, ArticleSecurity, ArticleSpeed
 from outpace.reward.base import nearest
 from outpace.reward.executed import Accuracy, Outcomes, Security, Speed, Syntax
+from outpace.reward.shape import AnswerFormat, Fence, LengthTokens, LengthWords, Overlong, ProseFormat
+from outpace.reward.thinking import ThinkingDepth, ThinkingLength
+from outpace.reward.variety import GroupDiversity, Repetition
 
-CATALOGUE: Mapping[str, type[Any]] = {
-    cls.name: cls
-    for cls in (Syntax, Security, Accuracy, Speed, Outcomes, ArticleSecurity, ArticleAccuracy, ArticleSpeed)
-}
+EXECUTED = (Syntax, Security, Accuracy, Speed, Outcomes)
+ARTICLE = (ArticleSecurity, ArticleAccuracy, ArticleSpeed)
+THINKING = (ThinkingLength, ThinkingDepth)
+SHAPE = (Fence, AnswerFormat, ProseFormat, LengthWords, LengthTokens, Overlong)
+VARIETY = (Repetition, GroupDiversity)
+
+CATALOGUE: Mapping[str, type[Any]] = {cls.name: cls for cls in (*EXECUTED, *ARTICLE, *THINKING, *SHAPE, *VARIETY)}
 
 
 def lookup(name: str) -> type[Any]:

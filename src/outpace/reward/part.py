@@ -1,8 +1,8 @@
 """One entry of a recipe's `rewards`: a reward with its weight, gate and bounds.
 
-The general keys are `weight` (a number, or `{step: number}` with straight lines between), `gate`, `clip`, `cap` and
-`reward` (the name in the catalogue, when the entry itself is called something else). All others are the reward's own
-options.
+The general keys are `weight`, `schedule` (`{step: factor}` on the weight, with straight lines between), `gate`, `clip`,
+`cap` and `reward` (the name in the catalogue, when the entry itself is called something else). All others are the
+reward's own options.
 """
 
 import math
@@ -16,7 +16,7 @@ from outpace.reward.base import STAGES, Reward, Value, nearest
 Gate = str | tuple[str, float]
 """A stage that the sample must have passed, or another component's name with the least value it must have."""
 
-GENERAL_KEYS = ("weight", "gate", "clip", "cap", "reward")
+GENERAL_KEYS = ("weight", "schedule", "gate", "clip", "cap", "reward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class Entry:
 
 def read_entry(name: str, value: Any, factor: float = 1.0) -> Entry:
     """Take `rewards.<name>` apart; `factor` multiplies its weight. Raises RewardError that says what is wrong."""
-    settings = value if isinstance(value, Mapping) else {"weight": value}
+    settings = value if isinstance(value, Mapping) else {"weight": _number(name, value)}
     if wrong := [key for key in settings if not isinstance(key, str)]:
         raise RewardError(f"rewards.{name}: option names must be text, got {wrong[0]!r}.")
     low, high = _bounds(name, settings)
     return Entry(
         name=name,
         reward_name=str(settings.get("reward", name)),
-        weight=_schedule(name, settings.get("weight", 1.0), factor),
+        weight=_schedule(name, settings, factor),
         gate=_gate(name, settings.get("gate")),
         low=low,
         high=high,
@@ -99,16 +99,17 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def _schedule(name: str, value: Any, factor: float) -> Schedule:
-    if not isinstance(value, Mapping):
-        return Schedule(((0, factor * _number(name, value)),))
+def _schedule(name: str, settings: Mapping[str, Any], factor: float) -> Schedule:
+    weight = factor * _number(f"{name}.weight", settings.get("weight", 1.0))
+    schedule = settings.get("schedule", {0: 1.0})
+    where = f"rewards.{name}.schedule"
+    if not isinstance(schedule, Mapping) or not schedule:
+        raise RewardError(f"{where} must be {{step: factor}} with at least one step, got {schedule!r}.")
     try:
-        points = sorted((int(step), factor * _number(f"{name}.weight", weight)) for step, weight in value.items())
+        steps = {int(step): at for step, at in schedule.items()}
     except (TypeError, ValueError) as error:
-        raise RewardError(f"rewards.{name}.weight must be a number or {{step: number}}, got {value!r}.") from error
-    if not points:
-        raise RewardError(f"rewards.{name}.weight has no steps; give a number or {{step: number}}.")
-    return Schedule(tuple(points))
+        raise RewardError(f"{where}: steps must be whole numbers, got {list(schedule)!r}.") from error
+    return Schedule(tuple((step, weight * _number(f"{name}.schedule", steps[step])) for step in sorted(steps)))
 
 
 def _bounds(name: str, settings: Mapping[str, Any]) -> tuple[float, float]:

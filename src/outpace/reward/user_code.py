@@ -3,10 +3,9 @@
 Two forms are accepted: ours, one positional argument (the group of `Sample`s), and TRL's, keywords
 `(prompts, completions, **columns)`. A class is made first, with the entry's options; a function gets them as keywords.
 An exception in user code never ends a training run: the group gets None, it is counted, and the first traceback is
-logged. Before training there is no such mercy: `probe` raises.
+logged. Before training there is no such mercy: `check` raises.
 """
 
-import asyncio
 import functools
 import importlib
 import inspect
@@ -18,6 +17,8 @@ from typing import Any
 
 from outpace.errors import RewardError
 from outpace.reward.base import Value
+from outpace.reward.loop_thread import LoopThread
+from outpace.reward.probe import probe_group
 from outpace.schema import Sample
 
 _log = logging.getLogger("outpace.reward")
@@ -58,8 +59,11 @@ class UserReward:
             raise RewardError(f"The reward {path} is not callable; give a function or a class with __call__.")
         self.name = path.replace(":", ".")
         self.failures = 0
-        self._target = functools.partial(target, **options) if options else target
-        self._call = self._adapt(path, self._target)
+        if options:
+            _refuse_unless_options_fit(path, target, options)
+            target = functools.partial(target, **options)
+        self._call = self._adapt(path, target)
+        self._loop = LoopThread(f"reward {self.name}")
 
     def __call__(self, group: Sequence[Sample]) -> list[Value]:
         """One value per sample; all None, and one more failure counted, when the user's code misbehaves."""
@@ -79,7 +83,7 @@ class UserReward:
         """The user's values as they are; raises RewardError on a wrong length or type, and what the code raises."""
         values = self._call(group)
         if inspect.isawaitable(values):
-            values = asyncio.run(_result_of(values))
+            values = self._loop.submit(_result_of(values)).result()
         try:
             values = list(values)
         except TypeError as error:
@@ -90,6 +94,27 @@ class UserReward:
                 "it must return exactly one per sample."
             )
         return [self._number(value) for value in values]
+
+    def check(self) -> None:
+        """Call the code once on made-up samples; raises RewardError when it fails, and warns when it pays the worst."""
+        group = probe_group()
+        try:
+            values = self.call_strictly(group)
+        except RewardError:
+            raise
+        except Exception as error:
+            raise RewardError(
+                f"The reward {self.name} raised {type(error).__name__} on a probe call: {error}."
+            ) from error
+        if values[0] is not None and values[-1] is not None and values[0] < values[-1]:
+            _log.warning(
+                "The reward %s gives %g to a correct program and %g to a refusal; more must be better: check its sign.",
+                *(self.name, values[0], values[-1]),
+            )
+
+    def close(self) -> None:
+        """End the thread that an async reward runs in."""
+        self._loop.close()
 
     def metrics(self) -> Mapping[str, float]:
         """How often the code failed so far."""
@@ -117,6 +142,13 @@ class UserReward:
             return lambda group: target(**_columns(group, signature))
         _refuse_unless(path, signature, ())
         return target
+
+
+def _refuse_unless_options_fit(path: str, target: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    try:
+        inspect.signature(target).bind_partial(**options)
+    except (TypeError, ValueError) as error:
+        raise RewardError(f"The reward {path} does not take the options {', '.join(options)} ({error}).") from error
 
 
 def _refuse_unless(path: str, signature: inspect.Signature, *args: Any, **kwargs: Any) -> None:

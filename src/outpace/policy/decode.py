@@ -1,0 +1,242 @@
+"""One decode step, in two ways: by the model's own forward (any causal LM), and lean for Llama-shaped models.
+
+A decoder gets the tokens and positions of B rows, writes their keys and values into the slots, returns logits (B, V).
+The lean way calls no module but reads the weights, which spares the Python time and the copies of `forward` (a large
+part of a step for a small model or a small batch). Both are checked against a full forward in the tests.
+"""
+
+import inspect
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F  # noqa: N812  # the name that everyone gives it
+from transformers.cache_utils import Cache
+
+from outpace.policy.slots import PromptCache, Slots
+
+_LLAMA_SHAPED = ("LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM")
+_STATIC_ROPES = ("default", "linear", "llama3", "yarn")
+
+
+class Decoder(Protocol):
+    """Runs one token of every row through the model."""
+
+    def __call__(self, slots: Slots, rows: int, reach: int) -> Tensor:
+        """Return logits (rows, V) for the tokens in the first `rows` slots; no row's position reaches `reach`."""
+        ...
+
+
+def pick_decoder(network: Any, *, is_merged: bool, compiled: bool = False) -> Decoder:
+    """Return the lean decoder when the model is Llama-shaped and its adapters are merged, else the general one."""
+    if is_merged and _is_llama_shaped(network):
+        return LeanDecoder(network, compiled=compiled)
+    return ModelDecoder(network)
+
+
+def _is_llama_shaped(network: Any) -> bool:
+    config = network.config
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    is_plain = kinds == {"full_attention"} and rope in _STATIC_ROPES and config.hidden_act == "silu"
+    has_window = type(network).__name__ == "MistralForCausalLM" and config.sliding_window is not None
+    return type(network).__name__ in _LLAMA_SHAPED and is_plain and not has_window
+
+
+# The general way
+
+
+class _Recorder(Cache):  # type: ignore[misc]  # transformers publishes no types
+    """Hands a prefill's keys and values through and keeps them."""
+
+    def __init__(self) -> None:
+        super().__init__(layers=[])
+        self.kept: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        self.kept[layer_idx] = (key_states, value_states)
+        return key_states, value_states
+
+
+class _SlotWriter(Cache):  # type: ignore[misc]  # as above
+    """Writes each row's key and value at the row's own position and hands out the whole slots."""
+
+    def __init__(self, slots: Slots, rows: int, reach: int) -> None:
+        super().__init__(layers=[])
+        self.slots, self.rows, self.reach = slots, rows, reach
+        self.index = torch.arange(rows, device=slots.token_B.device)
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        keys, values = self.slots.keys[layer_idx][: self.rows], self.slots.values[layer_idx][: self.rows]
+        at = self.slots.position_B[: self.rows]
+        keys[self.index, :, at] = key_states[:, :, 0]
+        values[self.index, :, at] = value_states[:, :, 0]
+        return keys[:, :, : self.reach], values[:, :, : self.reach]
+
+
+@cache
+def _cache_argument(forward: Any) -> str:
+    """`cache` in transformers from 5.20 on, `past_key_values` before."""
+    return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
+
+
+def _masks(network: Any, is_seen: Tensor, distance: Tensor) -> Any:
+    """Additive masks from `is_seen`; per layer type where the model has sliding windows.
+
+    Both arguments broadcast to (B, 1, Q, T); `distance` says how many positions a key lies behind its query.
+    """
+    config = network.config.get_text_config()
+    zero = torch.zeros((), dtype=network.dtype, device=is_seen.device)
+    low = torch.finfo(network.dtype).min
+    full = torch.where(is_seen, zero, low)
+    kinds, window = getattr(config, "layer_types", None), getattr(config, "sliding_window", None)
+    if window is None or (kinds is not None and "sliding_attention" not in kinds):
+        return full
+    sliding = torch.where(is_seen & (distance < window), zero, low)
+    return sliding if kinds is None else {"full_attention": full, "sliding_attention": sliding}
+
+
+def prefill(network: Any, prompts: Sequence[Sequence[int]]) -> list[PromptCache]:
+    """Run prompts through the model together, padded on the right, and keep their keys and values.
+
+    The last token of each is left to the first decode step.
+    """
+    longest = max(len(prompt) for prompt in prompts)
+    recorder = _Recorder()
+    device = next(network.parameters()).device
+    if longest > 1:
+        ids = torch.zeros(len(prompts), longest - 1, dtype=torch.long)
+        for row, prompt in enumerate(prompts):
+            ids[row, : len(prompt) - 1] = torch.tensor(prompt[:-1], dtype=torch.long)
+        place = torch.arange(longest - 1, device=device)
+        distance = (place[:, None] - place[None, :])[None, None]
+        network(
+            input_ids=ids.to(device),
+            position_ids=place[None, :],
+            attention_mask=_masks(network, distance >= 0, distance),
+            use_cache=True,
+            logits_to_keep=1,
+            **{_cache_argument(network.forward.__func__): recorder},
+        )
+    layers = range(len(recorder.kept))
+    return [
+        PromptCache(
+            keys=[recorder.kept[layer][0][row, :, : len(prompt) - 1].clone() for layer in layers],
+            values=[recorder.kept[layer][1][row, :, : len(prompt) - 1].clone() for layer in layers],
+            last_token=int(prompt[-1]),
+            length=len(prompt),
+        )
+        for row, prompt in enumerate(prompts)
+    ]
+
+
+class ModelDecoder:
+    """Decodes by the model's own forward: any transformers causal LM, adapters merged or not."""
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+
+    def __call__(self, slots: Slots, rows: int, reach: int) -> Tensor:
+        """See `Decoder`."""
+        position_B = slots.position_B[:rows]
+        place = torch.arange(reach, device=position_B.device)
+        distance = position_B[:, None, None, None] - place
+        output = self.network(
+            input_ids=slots.token_B[:rows, None],
+            position_ids=position_B[:, None],
+            attention_mask=_masks(self.network, distance >= 0, distance),
+            use_cache=True,
+            logits_to_keep=1,
+            **{_cache_argument(self.network.forward.__func__): _SlotWriter(slots, rows, reach)},
+        )
+        logits: Tensor = output.logits[:, -1]
+        return logits
+
+
+# The lean way
+
+
+def _linear(module: Any) -> tuple[Tensor, Tensor | None]:
+    module = getattr(module, "base_layer", module)
+    return module.weight, module.bias
+
+
+def _norm(x: Tensor, norm: tuple[Tensor, float]) -> Tensor:
+    return F.rms_norm(x, (x.shape[-1],), norm[0], norm[1])
+
+
+def _rotate(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
+    """Rotary embedding of x (B, heads, D); `signed_sin` carries the minus of the first half."""
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), signed_sin)
+
+
+class _Layer:
+    """The weights of one transformer layer, as plain tensors."""
+
+    def __init__(self, layer: Any) -> None:
+        attention, mlp = layer.self_attn, layer.mlp
+        self.qkv = [_linear(attention.q_proj), _linear(attention.k_proj), _linear(attention.v_proj)]
+        self.out = _linear(attention.o_proj)
+        self.gate, self.up, self.down = _linear(mlp.gate_proj), _linear(mlp.up_proj), _linear(mlp.down_proj)
+        self.norms = [(n.weight, n.variance_epsilon) for n in (layer.input_layernorm, layer.post_attention_layernorm)]
+        has_qk_norm = hasattr(attention, "q_norm")
+        self.qk_norms = (
+            [(n.weight, n.variance_epsilon) for n in (attention.q_norm, attention.k_norm)] if has_qk_norm else None
+        )
+        self.head_size, self.scaling = attention.head_dim, attention.scaling
+
+
+def _layer_step(
+    x: Tensor, layer: _Layer, keys: Tensor, values: Tensor, reach: int, shared: tuple[Tensor, ...]
+) -> Tensor:
+    """One layer on x (B, d): keys and values (B, H, T, D) are written at each row's position."""
+    index, position_B, cos, signed_sin, mask = shared
+    rows, size = x.shape[0], layer.head_size
+    normed = _norm(x, layer.norms[0])
+    q, k, v = (F.linear(normed, *weights).view(rows, -1, size) for weights in layer.qkv)
+    if layer.qk_norms is not None:
+        q, k = _norm(q, layer.qk_norms[0]), _norm(k, layer.qk_norms[1])
+    keys[index, :, position_B] = _rotate(k, cos, signed_sin)
+    values[index, :, position_B] = v
+    # The query heads that share a key-value head act as its queries: no key is copied per head.
+    grouped = _rotate(q, cos, signed_sin).view(rows, keys.shape[1], -1, size)
+    mixed = F.scaled_dot_product_attention(
+        grouped, keys[:, :, :reach], values[:, :, :reach], attn_mask=mask, scale=layer.scaling
+    )
+    x = x + F.linear(mixed.reshape(rows, -1), *layer.out)
+    normed = _norm(x, layer.norms[1])
+    return x + F.linear(F.silu(F.linear(normed, *layer.gate)) * F.linear(normed, *layer.up), *layer.down)
+
+
+class LeanDecoder:
+    """Decodes Llama-shaped models (Llama, Qwen2, Qwen3, Mistral without window) straight from their weights."""
+
+    def __init__(self, network: Any, *, compiled: bool = False) -> None:
+        body = network.model
+        self.embedding, self.head = body.embed_tokens, _linear(network.lm_head)
+        self.layers = [_Layer(layer) for layer in body.layers]
+        self.norm = (body.norm.weight, body.norm.variance_epsilon)
+        self.rotary = body.rotary_emb
+        self.step = torch.compile(_layer_step, dynamic=False) if compiled else _layer_step
+
+    def __call__(self, slots: Slots, rows: int, reach: int) -> Tensor:
+        """See `Decoder`."""
+        position_B = slots.position_B[:rows]
+        x = F.embedding(slots.token_B[:rows], self.embedding.weight)
+        cos, sin = self.rotary(x[:, None], position_B[:, None])
+        half = sin.shape[-1] // 2
+        signed_sin = torch.cat((-sin[..., :half], sin[..., half:]), dim=-1)
+        place = torch.arange(reach, device=x.device)
+        is_seen = (place <= position_B[:, None])[:, None, None, :]
+        mask = torch.zeros(is_seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~is_seen, float("-inf"))
+        group = self.layers[0].qkv[0][0].shape[0] // self.layers[0].qkv[1][0].shape[0]
+        shared = (torch.arange(rows, device=x.device), position_B, cos, signed_sin, mask.expand(-1, -1, group, -1))
+        for layer, keys, values in zip(self.layers, slots.keys, slots.values, strict=True):
+            x = self.step(x, layer, keys[:rows], values[:rows], reach, shared)
+        return F.linear(_norm(x, self.norm), *self.head)

@@ -1,0 +1,200 @@
+"""The fork server: a small, clean interpreter that gives up its rights, warms up, and forks a child per candidate.
+
+Standard library only, nothing of ours outside this folder. It is exec'd by `process.py` with an empty environment
+and a fixed hash seed, never forked from the caller, so a large, threaded or CUDA-initialised caller costs nothing.
+It reads commands of the caller and never a byte of a child. It ends when the caller ends or closes the channel.
+
+Commands (datagrams): `F` + a socket: fork a child that serves on it. `R` + pid: reap that child, answer with its
+wait status, CPU microseconds and peak memory.
+"""
+
+import gc
+import importlib
+import marshal
+import os
+import select
+import signal
+import socket
+import struct
+import sys
+import warnings
+
+from . import child
+from .layers import kernel, landlock, namespaces, privileges, probe, rlimits, seccomp
+
+CHANNEL = 3
+"""The descriptor of a child's socket; 0, 1 and 2 are the null device."""
+REAPED = struct.Struct("<iqq")
+
+_WARM_UP = """
+def entry(rows):
+    total = [sum(x * y for x, y in zip(row, row)) for row in rows]
+    return [[float(x) for x in row] for row in rows], {"total": total}, (str(len(rows)), None, True)
+"""
+
+
+def main(control: int, settings: dict[str, object]) -> None:
+    """Set up, report what is in force, serve until the caller goes."""
+    if "aslr_off" in settings["layers"] and not kernel.personality(0xFFFFFFFF) & kernel.ADDR_NO_RANDOMIZE:  # type: ignore[operator]
+        kernel.personality(kernel.personality(0xFFFFFFFF) | kernel.ADDR_NO_RANDOMIZE)
+        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same program again, now at fixed addresses
+    with socket.socket(fileno=control) as channel:
+        zygote = Zygote(channel, settings)
+        try:
+            zygote.set_up()
+        except Exception as error:
+            channel.send(marshal.dumps({"error": f"{type(error).__name__}: {error}"}, 2))
+            raise
+        channel.send(marshal.dumps({"in_force": sorted(zygote.in_force), "missing": zygote.missing}, 2))
+        zygote.serve()
+
+
+class Zygote:
+    """One fork server: which layers are in force, and how a child locks itself in."""
+
+    def __init__(self, channel: socket.socket, settings: dict[str, object]) -> None:
+        self.channel = channel
+        self.asked = set(settings["layers"])  # type: ignore[call-overload]
+        self.core = settings["core"]
+        self.modules = settings["modules"]
+        self.in_force: set[str] = set()
+        self.missing: dict[str, str] = {}
+        self.caller = os.pidfd_open(os.getppid())
+        self.ruleset: int | None = None
+        self.filter: seccomp.Filter | None = None
+
+    def set_up(self) -> None:
+        """Everything that is done once, in an order that matters: files first, rights last."""
+        if self.core is not None:
+            os.sched_setaffinity(0, {self.core})  # type: ignore[list-item]
+        self.preload()
+        self.silence()
+        self.enter_namespaces()
+        self.give_up_privileges()
+        self.probe_and_prepare()
+        self.warm_up()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+
+    def preload(self) -> None:
+        """Import what honest programs use: a locked child can neither read files nor map a library."""
+        for name in self.modules:  # type: ignore[attr-defined]
+            importlib.import_module(name)
+        if "environment" in self.asked:
+            os.environ.clear()
+            self.in_force.add("environment")
+        if "aslr_off" in self.asked:
+            self.in_force.add("aslr_off")
+        warnings.simplefilter("ignore")
+
+    def silence(self) -> None:
+        """Standard streams go nowhere: output costs the candidate time and us nothing."""
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os.close(null)
+
+    def enter_namespaces(self) -> None:
+        """Enter them and go on as the first process inside; the process outside only waits for us."""
+        if "privileges" in self.asked:
+            privileges.become_nobody()
+        if "namespaces" not in self.asked:
+            return
+        try:
+            namespaces.enter()
+        except OSError as error:
+            self.missing["namespaces"] = f"the kernel does not grant it ({error.strerror})"
+            return
+        pid = os.fork()
+        if pid:
+            self.channel.close()
+            os.waitpid(pid, 0)
+            os._exit(0)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        namespaces.hide_files()
+        self.in_force.add("namespaces")
+
+    def give_up_privileges(self) -> None:
+        """For good: nothing that runs from here on can regain a right."""
+        if "privileges" in self.asked:
+            if "namespaces" in self.in_force:
+                privileges.drop_capabilities()
+            privileges.seal()
+            self.note("privileges", probe.privileges_work())
+        elif self.asked & {"landlock", "seccomp"}:
+            kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)  # both refuse to work without it
+
+    def probe_and_prepare(self) -> None:
+        """Try each layer in a throw-away child and build, once, what the children will enforce."""
+        if "rlimits" in self.asked:
+            self.note("rlimits", probe.rlimits_work())
+            rlimits.bound_forever()
+        if "landlock" in self.asked:
+            self.note("landlock", probe.landlock_works())
+            if "landlock" in self.in_force:
+                self.ruleset = landlock.ruleset()
+        if "seccomp" in self.asked:
+            self.note("seccomp", probe.seccomp_works())
+            if "seccomp" in self.in_force:
+                self.filter = seccomp.Filter(seccomp.program())
+
+    def note(self, layer: str, why_not: str | None) -> None:
+        """Record that a layer is in force, or why it is not."""
+        if why_not is None:
+            self.in_force.add(layer)
+        else:
+            self.missing[layer] = why_not
+
+    def warm_up(self) -> None:
+        """Serve a dummy candidate in throw-away children and in place: later children find everything touched."""
+        for _ in range(20):
+            found: list[object] = []
+            child.attempt(child.load, _WARM_UP, "entry", found)
+            child.attempt(child.call, found[0], ([[1.0, 2.0], [3.0, 4.0]],), True, 1 << 20)
+        sys.modules.pop(child.MODULE_NAME, None)
+
+    def serve(self) -> None:
+        """Answer commands until the caller closes the channel or dies."""
+        poll = select.poll()
+        poll.register(self.channel, select.POLLIN)
+        poll.register(self.caller, select.POLLIN)
+        while True:
+            for descriptor, _ in poll.poll():
+                if descriptor == self.caller:
+                    os._exit(0)
+                message, descriptors, _, _ = socket.recv_fds(self.channel, 16, 1)
+                if not message:
+                    os._exit(0)
+                if message[:1] == b"F":
+                    self.fork(descriptors[0])
+                else:
+                    self.reap(int.from_bytes(message[1:], "little"))
+
+    def fork(self, descriptor: int) -> None:
+        """A child that serves on `descriptor`; it never returns from here."""
+        if os.fork() == 0:
+            try:
+                os.dup2(descriptor, CHANNEL)
+                os.write(CHANNEL, os.getpid().to_bytes(4, "little"))
+                child.serve(CHANNEL, self.lock)
+            finally:
+                os._exit(1)
+        os.close(descriptor)
+
+    def reap(self, pid: int) -> None:
+        """Wait for a child that has been killed and report what it used."""
+        _, status, usage = os.wait4(pid, 0)
+        cpu_us = round((usage.ru_utime + usage.ru_stime) * 1e6)
+        self.channel.send(REAPED.pack(status, cpu_us, usage.ru_maxrss * 1024))
+
+    def lock(self, memory_bytes: int, cpu_s: int) -> None:
+        """In the child, before any candidate code: give up what is left."""
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        if "rlimits" in self.in_force:
+            rlimits.bound(memory_bytes, cpu_s)
+        if self.ruleset is not None:
+            landlock.restrict(self.ruleset)
+        os.closerange(CHANNEL + 1, 64)
+        if self.filter is not None:
+            self.filter.enforce()

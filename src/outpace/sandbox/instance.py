@@ -227,15 +227,19 @@ class ProcessInstance:
 
     def _interpret(self, kind: int, body: bytes) -> CallResult:
         try:
+            if kind == (wire.VALUE if self.load_cpu_ns is None else wire.LOADED):
+                return self._tampered("a reply of another kind was due")
             value = wire.decode(body) if body else None
             failure = None if kind in (wire.LOADED, wire.VALUE) else _failure_of(kind, value)
-            if (kind == wire.LOADED) != (self.load_cpu_ns is None) and failure is None:
-                raise wire.BadFrame("a reply of another kind was due")
         except wire.TooDeep as error:
             return CallResult(failure=Failure(outcome=Outcome.WRONG, reason="output_type", detail=str(error)))
         except wire.BadFrame as error:
-            raise _Ended(Failure(outcome=Outcome.TAMPERING, reason="malformed_frame", detail=str(error))) from error
+            return self._tampered(str(error))
         return CallResult(value=value if failure is None else None, failure=failure)
+
+    def _tampered(self, detail: str) -> CallResult:
+        self._over = Failure(outcome=Outcome.TAMPERING, reason="malformed_frame", detail=detail)
+        return CallResult(failure=self._over)
 
     def _pending(self) -> Failure | None:
         """TAMPERING when bytes are there that answer nothing."""

@@ -79,7 +79,7 @@ class Pool:
             for index in range(count)
         ]
         try:
-            self.isolation: Isolation = [worker.ready.result() for worker in self._workers][0]
+            self.isolation: Isolation = next(iter([worker.ready.result() for worker in self._workers]))
         except BaseException:
             self.close()
             raise
@@ -229,7 +229,7 @@ class _Worker:
     def _start(self) -> Isolation:
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [
                     sys.executable,
                     "-P",

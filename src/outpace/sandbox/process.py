@@ -99,6 +99,7 @@ class ProcessSandbox:
             return zygote
 
     def reap(self, zygote: Zygote, pid: int) -> tuple[int, int, int]:
+        """Wait status, CPU microseconds and peak memory of a killed child."""
         with self._lock:
             return zygote.reap(pid)
 

@@ -18,6 +18,7 @@ import socket
 import struct
 import sys
 import warnings
+from typing import Any
 
 from . import child
 from .layers import kernel, landlock, namespaces, privileges, probe, rlimits, seccomp
@@ -33,9 +34,9 @@ def entry(rows):
 """
 
 
-def main(control: int, settings: dict[str, object]) -> None:
+def main(control: int, settings: dict[str, Any]) -> None:
     """Set up, report what is in force, serve until the caller goes."""
-    if "aslr_off" in settings["layers"] and not kernel.personality(0xFFFFFFFF) & kernel.ADDR_NO_RANDOMIZE:  # type: ignore[operator]
+    if "aslr_off" in settings["layers"] and not kernel.personality(0xFFFFFFFF) & kernel.ADDR_NO_RANDOMIZE:
         kernel.personality(kernel.personality(0xFFFFFFFF) | kernel.ADDR_NO_RANDOMIZE)
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same program again, now at fixed addresses
     with socket.socket(fileno=control) as channel:
@@ -52,9 +53,9 @@ def main(control: int, settings: dict[str, object]) -> None:
 class Zygote:
     """One fork server: which layers are in force, and how a child locks itself in."""
 
-    def __init__(self, channel: socket.socket, settings: dict[str, object]) -> None:
+    def __init__(self, channel: socket.socket, settings: dict[str, Any]) -> None:
         self.channel = channel
-        self.asked = set(settings["layers"])  # type: ignore[call-overload]
+        self.asked = set(settings["layers"])
         self.core = settings["core"]
         self.modules = settings["modules"]
         self.in_force: set[str] = set()
@@ -66,7 +67,7 @@ class Zygote:
     def set_up(self) -> None:
         """Everything that is done once, in an order that matters: files first, rights last."""
         if self.core is not None:
-            os.sched_setaffinity(0, {self.core})  # type: ignore[list-item]
+            os.sched_setaffinity(0, {self.core})
         self.preload()
         self.silence()
         self.enter_namespaces()
@@ -79,7 +80,7 @@ class Zygote:
 
     def preload(self) -> None:
         """Import what honest programs use: a locked child can neither read files nor map a library."""
-        for name in self.modules:  # type: ignore[attr-defined]
+        for name in self.modules:
             importlib.import_module(name)
         if "environment" in self.asked:
             os.environ.clear()

@@ -111,7 +111,9 @@ def _converse(task: Task, checker: Instance, candidate: Instance) -> tuple[int, 
     for _ in range(MAX_CALLS):
         step = _checked_step(task, checker, answer)
         if step[0] == "done":
-            return step[1], step[2], first
+            return step[1], step[2], first if step[2] else None  # an exception that the check wanted is no failure
+        if step[0] == "raised" and answer is None:
+            raise TaskError(f"the test code of task {task.id} failed before it called the candidate: {step[3]}")
         if step[0] == "raised":
             failure = first or Failure(outcome=Outcome.WRONG, reason="check_raised", detail=step[3])
             return step[1], step[2] + 1, failure

@@ -163,7 +163,8 @@ class GroupInFlight:
 
     def _timed(self, future: "Future[list[Verdict]]") -> None:
         """When we fail to time, the verdict is lost too: a correct program without speed would be underpaid."""
-        timed = iter(self._verdict_or_none(future) or [])
+        verdicts = self._verdict_or_none(future)
+        timed = iter(verdicts or [])
         if self._done.done():
             return
         self._done.set_result(

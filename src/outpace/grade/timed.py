@@ -8,7 +8,7 @@ from typing import Any
 from outpace.errors import TaskError
 from outpace.grade.settings import GradeSettings
 from outpace.schema import Args, Failure, Instance, Limits, Purpose, Sandbox, Task, Timing
-from outpace.timing import measure_group
+from outpace.timing import measure_group, null_source
 
 
 def time_group(
@@ -25,6 +25,8 @@ def time_group(
         _fresh(task, rng) if settings.fresh_inputs else _repeated(task, rng),
         partial(_is_right, task) if settings.verify_timed else lambda value, args: True,
         settings.timing,
+        open_null=_opener(sandbox, task, null_source(task.entry_point), task.limits),
+        clock=sandbox.isolation.clock,
     )
 
 

@@ -1,0 +1,98 @@
+"""The grader: scoring processes, groups that arrive one by one, and failures of ours that never become numbers."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from outpace import tasks
+from outpace.errors import InfrastructureError, TaskError
+from outpace.grade import Grader, GradeSettings
+from outpace.sandbox import SandboxSettings
+from outpace.schema import Outcome, Sandbox, Verdict
+
+RIGHT = "```python\nfrom itertools import accumulate\ndef prefix_sums(xs):\n    return list(accumulate(xs))\n```"
+WRONG = "```python\ndef prefix_sums(xs):\n    return xs\n```"
+SETTINGS = GradeSettings(sandbox=SandboxSettings(allow_weak_isolation=True))
+
+
+def outcomes(verdicts: list[Verdict | None]) -> list[Outcome | None]:
+    return [None if verdict is None else verdict.outcome for verdict in verdicts]
+
+
+@pytest.fixture(scope="module")
+def grader():
+    with Grader(workers=2, settings=SETTINGS) as running:
+        yield running
+
+
+def test_a_group_is_graded_in_order_and_its_correct_members_are_timed(grader: Grader) -> None:
+    verdicts = grader.grade_group([RIGHT, WRONG, "prose", RIGHT], tasks.get("sequences/prefix_sums"))
+    assert outcomes(verdicts) == [Outcome.CORRECT, Outcome.WRONG, Outcome.NO_CODE, Outcome.CORRECT]
+    assert [verdict is not None and verdict.timing is not None for verdict in verdicts] == [True, False, False, True]
+
+
+def test_completions_may_be_added_in_any_order_and_from_any_thread(grader: Grader) -> None:
+    group = grader.open_group(tasks.get("sequences/prefix_sums"), 3)
+    texts = {2: RIGHT, 0: WRONG, 1: "prose"}
+    threads = [threading.Thread(target=group.add, args=item) for item in texts.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert outcomes(group.result(30)) == [Outcome.WRONG, Outcome.NO_CODE, Outcome.CORRECT]
+
+
+def test_a_group_refuses_to_be_read_before_it_is_complete_and_to_be_filled_twice(grader: Grader) -> None:
+    group = grader.open_group(tasks.get("sequences/prefix_sums"), 2)
+    group.add(0, "prose")
+    with pytest.raises(ValueError, match="never added"):
+        group.result()
+    with pytest.raises(ValueError, match="added before"):
+        group.add(0, "prose")
+    group.add(1, "prose")
+    assert outcomes(group.result(30)) == [Outcome.NO_CODE, Outcome.NO_CODE]
+
+
+def test_a_broken_task_raises_instead_of_scoring_anybody(grader: Grader) -> None:
+    from dataclasses import replace
+
+    broken = replace(tasks.get("sequences/prefix_sums"), oracle=_broken_oracle)
+    with pytest.raises(TaskError, match="oracle of task sequences/prefix_sums"):
+        grader.grade_group([RIGHT, RIGHT], broken)
+
+
+def _broken_oracle(xs: list[float]) -> list[float]:
+    raise ZeroDivisionError
+
+
+def test_a_scorer_that_dies_again_and_again_gives_none_and_is_counted() -> None:
+    from dataclasses import replace
+
+    task = replace(tasks.get("sequences/prefix_sums"), oracle=_kill_own_process)
+    with Grader(workers=1, settings=SETTINGS) as grader:
+        assert grader.grade_group([RIGHT, WRONG], task) == [None, None]
+        assert sum(grader.failures.values()) == 2
+        assert grader.first_failure
+        with pytest.raises(InfrastructureError):
+            grader.grade(RIGHT, task)
+        assert grader.grade(WRONG, tasks.get("sequences/prefix_sums")).outcome is Outcome.WRONG
+
+
+def _kill_own_process(xs: list[float]) -> list[float]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return xs
+
+
+def test_closing_twice_is_harmless_and_leaves_no_process() -> None:
+    grader = Grader(workers=1, settings=SETTINGS)
+    pid = grader.pool.submit(_own_pid).result(30)
+    grader.close()
+    grader.close()
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def _own_pid(sandbox: Sandbox) -> int:
+    return os.getpid()

@@ -56,7 +56,7 @@ class Limits:
     """Bounds on one candidate instance (one process): its import and all its calls together."""
 
     wall_s: float = 10.0
-    cpu_s: float = 5.0
+    cpu_s: float = 3.0
     import_cpu_s: float = 0.25
     memory_bytes: int = 512 * 2**20
     reply_bytes: int = 16 * 2**20

@@ -93,7 +93,8 @@ def _make(name: str, cls: type[Any], options: Mapping[str, Any]) -> Reward:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["rewards", name, *map(str, first["loc"])])
-        raise RewardError(f"{where}: {first['msg'].removeprefix('Value error, ')}.") from error
+        message = first["msg"].removeprefix("Value error, ").rstrip(".")
+        raise RewardError(f"{where}: {message}.") from error
     return reward
 
 

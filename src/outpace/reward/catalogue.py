@@ -10,6 +10,7 @@ from outpace.errors import RewardError
 from outpace.reward.article import ArticleAccuracy, ArticleSecurity, ArticleSpeed
 from outpace.reward.base import nearest
 from outpace.reward.executed import Accuracy, Outcomes, Security, Speed, Syntax
+from outpace.reward.judge import Judge
 from outpace.reward.shape import AnswerFormat, Fence, LengthTokens, LengthWords, Overlong, ProseFormat
 from outpace.reward.thinking import ThinkingDepth, ThinkingLength
 from outpace.reward.variety import GroupDiversity, Repetition
@@ -20,7 +21,9 @@ THINKING = (ThinkingLength, ThinkingDepth)
 SHAPE = (Fence, AnswerFormat, ProseFormat, LengthWords, LengthTokens, Overlong)
 VARIETY = (Repetition, GroupDiversity)
 
-CATALOGUE: Mapping[str, type[Any]] = {cls.name: cls for cls in (*EXECUTED, *ARTICLE, *THINKING, *SHAPE, *VARIETY)}
+CATALOGUE: Mapping[str, type[Any]] = {
+    cls.name: cls for cls in (*EXECUTED, *ARTICLE, *THINKING, *SHAPE, *VARIETY, Judge)
+}
 
 
 def lookup(name: str) -> type[Any]:

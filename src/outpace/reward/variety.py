@@ -104,11 +104,12 @@ class _Renamer(ast.NodeTransformer):
             if isinstance(name, str) and name in self._own:
                 setattr(node, field, self._numbers.setdefault(name, f"v{len(self._numbers)}"))
         if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            node.body = [statement for statement in node.body if not _is_text(statement)]
+            node.body = [statement for statement in node.body if not is_text(statement)]
         return super().generic_visit(node)
 
 
-def _is_text(statement: ast.stmt) -> bool:
+def is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is nothing but a text: a docstring, or a comment in disguise."""
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)

@@ -213,30 +213,9 @@ def test_lenient_still_wants_the_entry_point() -> None:
 
 PIECES = st.sampled_from(
     [
-        "```",
-        "```python",
-        "~~~",
-        "````",
-        "\n",
-        "    ",
-        "- ",
-        "> ",
-        "1. ",
-        "def f(x):",
-        " return x",
-        "<think>",
-        "</think>",
-        "<|channel|>",
-        "<|message|>",
-        "final",
-        "analysis",
-        "<|end|>",
-        "<|start|>assistant",
-        "<|return|>",
-        "\x00",
-        "�",
-        "`",
-        "\t",
+        *("```", "```python", "~~~", "````", "\n", "    ", "- ", "> ", "1. ", "def f(x):", " return x"),
+        *("<think>", "</think>", "<|channel|>", "<|message|>", "final", "analysis", "<|end|>"),
+        *("<|start|>assistant", "<|return|>", "\0", "\ud800", "`", "\t"),
     ]
 )
 

@@ -13,31 +13,9 @@ from outpace.static_check import ALLOWED_MODULES, ARTICLE, DEFAULT, check, rules
 
 FRAGMENTS = st.sampled_from(
     [
-        "def",
-        "class",
-        "import",
-        "from",
-        "eval",
-        "_os",
-        "__class__",
-        "getattr",
-        "lambda",
-        "match",
-        "case",
-        "del",
-        "global",
-        "x",
-        "self",
-        "await",
-        "if",
-        "\n    ",
-        "\t",
-        "f'",
-        ":=",
-        "->",
-        "random",
-        "1",
-        *list("()[]{}:=.,@*'\"#\n\x00�\u202e\ufefféａ"),
+        *("def", "class", "import", "from", "eval", "_os", "__class__", "getattr", "lambda", "match", "case", "del"),
+        *("global", "x", "self", "await", "if", "\n    ", "\t", "f'", ":=", "->", "random", "1"),
+        *"()[]{}:=.,@*'\"#\n\0\ud800\u202e\ufefféａ",
     ]
 )
 

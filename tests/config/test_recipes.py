@@ -104,6 +104,12 @@ def test_a_missing_file_a_folder_and_a_binary_are_refused(tmp_path: Path) -> Non
             load_recipe(path)
 
 
+def test_rewards_may_be_a_preset_or_change_over_the_steps(tmp_path: Path) -> None:
+    assert load_recipe(write(tmp_path, MINIMAL + "rewards: article\n")).rewards == "article"
+    text = MINIMAL + "rewards: {speed: {weight: {0: 0.0, 50: 1.0}}}\n"
+    assert load_recipe(write(tmp_path, text)).rewards == {"speed": {"weight": {0: 0.0, 50: 1.0}}}
+
+
 def test_departures_from_the_textbook_objective_are_listed() -> None:
     exact = Recipe(model="m", tasks="builtin")
     assert exact.departures() == []

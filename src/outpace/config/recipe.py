@@ -64,8 +64,10 @@ class Recipe(BaseModel):
     """Tasks evaluated beside `tasks` and never trained on; None: the held-out set when `tasks` are built-in ones."""
     max_prompt_length: Positive | None = None
     """Tasks whose prompt has more tokens are left out, and counted; nothing is truncated."""
-    rewards: dict[str, float | dict[str, Any]] = {"syntax": 1.0, "security": 1.0, "accuracy": 1.0, "speed": 1.0}
-    """Reward name (or dotted path) to weight, or to `{weight: ..., option: ...}`."""
+    rewards: str | dict[str, float | dict[str, Any]] = {"syntax": 1.0, "security": 1.0, "accuracy": 1.0, "speed": 1.0}
+    """A preset's name, or reward name (or dotted path) to weight, or to `{weight: ..., option: ...}`."""
+    static_check: Literal["default", "article"] = "default"
+    """Rules about what source may use; `article` is the plain "standard library only" of the article."""
     workers: Positive | None = None
     """Scoring processes; None: one per core that is free for it."""
     allow_weak_isolation: bool = False
@@ -165,8 +167,9 @@ class Recipe(BaseModel):
             raise ValueError("use_peft=true with empty lora_target_modules trains nothing: name some, or all-linear")
         if not self.rewards and self.method in ONLINE_METHODS:
             raise ValueError("rewards is empty, so there is nothing to learn: name at least one, such as accuracy: 1.0")
-        for name, value in self.rewards.items():
-            _check_weight(name, value)
+        if isinstance(self.rewards, dict):
+            for name, value in self.rewards.items():
+                _check_weight(name, value)
         if self.method == "dpo" and self.beta == 0.0:
             raise ValueError("method=dpo needs beta above 0, such as beta=0.1")
         return self
@@ -190,5 +193,7 @@ class Recipe(BaseModel):
 
 def _check_weight(name: str, value: float | dict[str, Any]) -> None:
     weight = value.get("weight", 1.0) if isinstance(value, dict) else value
+    if isinstance(weight, dict):
+        return  # a weight that changes over the steps; `reward` reads it
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
         raise ValueError(f"rewards.{name}: the weight must be a finite number, got {weight!r}")

@@ -1,0 +1,104 @@
+"""LoRA from a recipe's keys, and proof that it trains what was asked: names that match nothing, families without a
+gradient and adapters in name only are errors, not log lines.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from outpace.config import Recipe
+from outpace.errors import ConfigError, TrainingDiverged
+from outpace.policy.lora import family_of
+
+_WAIT = 5
+"""Updates with a gradient somewhere after which every family must have had one."""
+
+
+def lora_config(recipe: Recipe) -> Any | None:
+    """PEFT's LoraConfig for the recipe; None when every weight is trained."""
+    if not recipe.use_peft:
+        return None
+    from peft import LoraConfig
+
+    return LoraConfig(
+        r=recipe.lora_r,
+        lora_alpha=recipe.lora_alpha,
+        lora_dropout=recipe.lora_dropout,
+        target_modules=recipe.lora_target_modules or None,
+        target_parameters=recipe.lora_target_parameters,
+        modules_to_save=recipe.lora_modules_to_save,
+        use_rslora=recipe.use_rslora,
+        task_type="CAUSAL_LM",
+    )
+
+
+def check_targets(recipe: Recipe, model: Any) -> dict[str, int]:
+    """Adapted places by requested name.
+
+    Raises:
+        ConfigError: a requested name matches nothing in this model; PEFT passes over such names in silence.
+    """
+    if not recipe.use_peft:
+        return {}
+    adapted = [name for name, module in model.named_modules() if hasattr(module, "lora_A")]
+    requested = recipe.lora_target_modules
+    names = [] if isinstance(requested, str) else list(requested)
+    counts = {name: sum(_is_named(path, name) for path in adapted) for name in names}
+    parameters = recipe.lora_target_parameters or []
+    trained = [name for name, p in model.named_parameters() if p.requires_grad]
+    counts |= {name: sum(_holds_parameter(path, name) for path in trained) for name in parameters}
+    missing = [name for name, number in counts.items() if number == 0]
+    if missing:
+        raise ConfigError(
+            f"LoRA was asked for on {', '.join(missing)}, and this model has no place of that name, so it would not be "
+            f"trained: its linear layers are called {', '.join(_linear_names(model))}"
+        )
+    if not trained:
+        raise ConfigError("no weight would be trained: check use_peft and lora_target_modules")
+    return counts
+
+
+class GradientReach:
+    """Watches the first updates until each family of trained parameters has had a gradient that is not zero."""
+
+    def __init__(self, trained: Iterable[str]) -> None:
+        self._waiting = Counter(family_of(name) for name in trained)
+        self._updates = 0
+        self.reached: set[str] = set()
+
+    def observe(self, named: Sequence[tuple[str, Any]]) -> None:
+        """Look at one update's gradients; raises TrainingDiverged when a family has none while others have."""
+        if not self._waiting:
+            return
+        with_gradient = {family_of(name) for name, grad in named if bool(grad.any())}
+        if not with_gradient:
+            return  # every group had equal rewards: this update says nothing
+        self._updates += 1
+        self.reached |= with_gradient
+        for family in with_gradient:
+            self._waiting.pop(family, None)
+        if self._waiting and self._updates >= _WAIT:
+            raise TrainingDiverged(
+                f"after {self._updates} updates no gradient has reached {', '.join(sorted(self._waiting))} "
+                f"({self._waiting.total()} trained tensors): these adapters are not attached to what the model computes"
+            )
+
+
+def _is_named(path: str, name: str) -> bool:
+    return path == name or path.endswith(f".{name}")
+
+
+def _holds_parameter(path: str, name: str) -> bool:
+    """PEFT wraps a target parameter's module; the trained tensors' paths hold the module's path."""
+    return f".{name.rpartition('.')[0]}." in path
+
+
+def _linear_names(model: Any) -> list[str]:
+    import torch
+
+    names = {
+        path.removesuffix(".base_layer").rpartition(".")[2]
+        for path, module in model.named_modules()
+        if isinstance(module, torch.nn.Linear) and "lora_" not in path
+    }
+    return sorted(names - {"lm_head"})

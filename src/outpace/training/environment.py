@@ -1,0 +1,39 @@
+"""What must be set before torch, transformers and TRL are imported, and what the launcher says about processes."""
+
+import os
+
+_SETTINGS = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",  # tokenizer threads and processes started later deadlock each other
+    "TRL_EXPERIMENTAL_SILENCE": "1",  # rollout_func is experimental; a test of ours notices when it moves
+    "TRANSFORMERS_VERBOSITY": "error",
+    "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True",
+}
+
+
+def prepare_environment() -> None:
+    """Set the variables that only work before the heavy imports; what the user has set stays."""
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+
+
+def processes() -> int:
+    """How many processes train together, as torchrun says; 1 without it."""
+    return _number("WORLD_SIZE", 1)
+
+
+def rank() -> int:
+    """Which of them this is; 0 writes the run folder."""
+    return _number("RANK", 0)
+
+
+def local_rank() -> int:
+    """Which one on this machine: the index of its GPU."""
+    return _number("LOCAL_RANK", 0)
+
+
+def _number(name: str, default: int) -> int:
+    try:
+        return int(os.environ.get(name, default))
+    except ValueError:
+        return default

@@ -1,0 +1,69 @@
+"""The one place that relies on what TRL and transformers do not promise; `tests/training/test_trl_seam.py` guards it.
+
+- `rollout_func` of GRPOTrainer is experimental: its call, its keys, and that extra fields reach the rewards.
+- `create_model_card` writes a README into the run folder at every save; ours does nothing.
+- With beta above 0 and every weight trained, the reference model is loaded again from `config.name_or_path`.
+- Prompts come in the order of the rows when `shuffle_dataset` is off, each repeated `num_generations` times.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from outpace.policy import Policy
+
+TRAINERS = {"grpo": "GRPOTrainer", "rloo": "RLOOTrainer", "sft": "SFTTrainer", "dpo": "DPOTrainer"}
+CONFIGS = {"grpo": "GRPOConfig", "rloo": "RLOOConfig", "sft": "SFTConfig", "dpo": "DPOConfig"}
+
+
+@cache
+def trainer_class(method: str) -> Any:
+    """TRL's trainer for a method, without model cards."""
+    import trl
+
+    base = getattr(trl, TRAINERS[method])
+
+    def create_model_card(self: Any, *args: Any, **kwargs: Any) -> None:
+        """The run folder has a report of its own."""
+
+    return type(TRAINERS[method], (base,), {"create_model_card": create_model_card, "__doc__": base.__doc__})
+
+
+def config_class(method: str) -> Any:
+    """TRL's configuration class for a method."""
+    import trl
+
+    return getattr(trl, CONFIGS[method])
+
+
+@contextlib.contextmanager
+def loadable_again(policy: Policy) -> Iterator[None]:
+    """Inside, the model's configuration names the folder that it can be loaded from once more."""
+    config = policy.model.config
+    name = config.name_or_path
+    if policy.folder is not None:
+        config.name_or_path = str(policy.folder)
+    try:
+        yield
+    finally:
+        config.name_or_path = name
+
+
+@contextlib.contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Inside, TRL and transformers print no bars, no notes and no notice of what they will rename; ours shows progress."""
+    from outpace.policy.quiet import quiet_transformers
+
+    with quiet_transformers(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"(trl|transformers)\.")
+        yield
+
+
+def remove_printers(trainer: Any) -> None:
+    """Remove the callbacks that print."""
+    from transformers import PrinterCallback, ProgressCallback
+
+    for callback in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(callback)

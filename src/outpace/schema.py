@@ -105,6 +105,9 @@ class Task:
     oracle: Callable[..., Any] | None = None
     cases: tuple[Case, ...] = ()
     test_code: str | None = None
+    adapter: str | None = None
+    """Source that runs after a candidate's own in its child and defines `adapted_entry`, which is called in place of
+    the entry point: it makes, from plain data, arguments that the wire does not carry. Only with `test_code`."""
     reference: str | None = None
     """Source of the honest baseline that speed is measured against (1-20 ms at timing size); None: not timed."""
     returns_sequence: bool = False

@@ -35,9 +35,10 @@ def load(spec: str) -> list[Task]:
     if not all(parts):
         raise TaskError(f"task spec {spec!r} has an empty part; try builtin, linalg/matmul or a file")
     tasks: dict[str, Task] = {}
-    for part in parts:
+    for part in dict.fromkeys(parts):
         for found in _load_part(part):
-            tasks.setdefault(found.id, found)
+            if tasks.setdefault(found.id, found) is not found:
+                raise TaskError(f"task id {found.id!r} of {part} is taken by another task; rename one")
     return list(tasks.values())
 
 

@@ -7,7 +7,8 @@ imports, no threads or processes, one code block. It is kept near 100 words, bec
 import sys
 from collections.abc import Iterable
 
-from outpace.schema import Message
+from outpace.errors import TaskError
+from outpace.schema import Message, Task
 
 READABLE_MODULES = ("math", "itertools", "functools", "operator", "collections", "heapq", "bisect", "re", "string")
 """The allowed modules that are worth naming; the full list is the static check's."""
@@ -36,8 +37,8 @@ def build_prompt(
 
     Args:
         statement: What the function must return, with the types and sizes of its inputs.
-        signature: Entry point with parameters, such as `matmul(A, B)`.
-        example: A line shown as it is, or None.
+        signature: Entry point, with parameters or without, such as `matmul(A, B)`.
+        example: Shown as it is, on lines of its own; None leaves it out.
         allowed_modules: As in `Task.allowed_modules`.
         is_timed: Whether speed counts; only then does the prompt ask for it.
     """
@@ -48,3 +49,11 @@ def build_prompt(
     rules = f"{hurry}{PYTHON_VERSION}. {imports_sentence(allowed_modules)} No threads or processes."
     lines.append(f"{rules} Answer with the complete code in one ```python block.")
     return ({"role": "user", "content": "\n".join(lines)},)
+
+
+def canonical_completion(task: Task) -> str:
+    """The reference as a model would answer with it; raises TaskError when the task has none."""
+    if task.reference is None:
+        raise TaskError(f"task {task.id} has no reference")
+    fence = "```" if "```" not in task.reference else "~~~~~~~~"
+    return f"{fence}python\n{task.reference.rstrip()}\n{fence}\n"

@@ -4,5 +4,7 @@ Reads what runs left behind; never samples, grades or trains. Text that a model 
 """
 
 from outpace.report.tables import render_comparison, render_evaluation
+from outpace.report.watch import watch
+from outpace.report.writing import write
 
-__all__ = ["render_comparison", "render_evaluation"]
+__all__ = ["render_comparison", "render_evaluation", "watch", "write"]

@@ -117,6 +117,12 @@ def test_reasoning_text_given_by_the_caller_is_used_as_it_is():
     assert (thought_of(cut).state, answer_of(cut)) == (ThoughtState.CUT_OFF, "")
 
 
+@pytest.mark.parametrize("answer", [None, "", "\n"])
+def test_reasoning_without_an_answer_after_it_was_cut_off(answer):
+    one = sample(completion="a b c", completion_ids=(1, 2), reasoning_ids=(1, 2), answer=answer, finished=False)
+    assert thought_of(one).state is ThoughtState.CUT_OFF
+
+
 def test_empty_reasoning_ids_beside_an_answer_mean_no_thinking():
     one = sample(completion=" " + CODE, completion_ids=(1, 2), reasoning_ids=(), answer=CODE)
     assert thought_of(one).state is ThoughtState.ABSENT

@@ -22,9 +22,9 @@ class ThoughtState(StrEnum):
     ABSENT = "absent"
     """There is none, or nothing but white space between its markers."""
     CUT_OFF = "cut_off"
-    """It began and never ended: no answer follows."""
+    """It began, and no answer follows."""
     CLOSED = "closed"
-    """It ended, and what follows is the answer."""
+    """It ended, and an answer follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def thought_of(sample: Sample) -> Thought:
     if text is None:
         text = _without_markers(_before(sample.completion, sample.answer))
     count = len(text.split()) if sample.reasoning_ids is None else len(sample.reasoning_ids)
-    return _thought(text, count, closed=sample.answer is not None)
+    return _thought(text, count, closed=bool(sample.answer and sample.answer.strip()))
 
 
 def answer_of(sample: Sample) -> str:

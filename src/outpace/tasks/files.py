@@ -53,7 +53,7 @@ def load(path: Path) -> list[Task]:
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSONL file with their line numbers; raises TaskError when it is missing, broken or empty."""
     is_empty = True
-    for number, line in enumerate(_read_text(path).splitlines(), 1):
+    for number, line in enumerate(_read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         is_empty = False

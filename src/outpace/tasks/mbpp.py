@@ -20,7 +20,7 @@ from outpace.tasks.files import read_rows
 from outpace.tasks.mbpp_adapters import ADAPTED
 from outpace.tasks.prompt import build_prompt
 
-_KEYS = ("task_id", "text", "code", "test_list")
+_KEYS = {"task_id": int, "text": str, "code": str, "test_list": list}
 _FIRST_TRAIN_ID = 601
 _SLOW = {123: Limits(wall_s=60.0, cpu_s=30.0)}
 """Rows whose published solution takes seconds: 123 sums amicable numbers below 9999 in 5 s."""
@@ -30,8 +30,8 @@ def load(path: Path) -> list[Task]:
     """The tasks of Google's JSONL file, `mbpp/1` first; raises TaskError when it is missing or of another format."""
     tasks: dict[str, Task] = {}
     for line, row in read_rows(path):
-        if missing := [key for key in _KEYS if key not in row]:
-            raise TaskError(f"{path}, line {line}: no {missing[0]!r}; is this Google's mbpp.jsonl?")
+        if wrong := [key for key, kind in _KEYS.items() if not isinstance(row.get(key), kind)]:
+            raise TaskError(f"{path}, line {line}: {wrong[0]!r} is missing or odd; is this Google's mbpp.jsonl?")
         try:
             found = _task(row)
         except (SyntaxError, TypeError, ValueError) as error:

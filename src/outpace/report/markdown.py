@@ -18,7 +18,7 @@ from outpace.report.picks import Pick, pick_programs
 from outpace.report.runs import RunData, flat
 from outpace.report.tables import evaluation_notes, split_name
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&$])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#+|~&$]|:(?=//)|\.(?<=www\.))")
 
 
 def document(runs: Sequence[RunData]) -> str:
@@ -37,7 +37,7 @@ def fenced(text: str, language: str = "") -> str:
     """Text in a fence that nothing in it can close."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{visible(shortened(text))}\n{fence}"
+    return f"{fence}{language}\n{visible(shortened(text)).rstrip()}\n{fence}"
 
 
 def _run(run: RunData) -> list[str]:
@@ -51,7 +51,7 @@ def _run(run: RunData) -> list[str]:
         _results(run),
         _curves(run),
         _tasks(run),
-        _heading(f"{len(picks)} programs", "\n\n".join(_program(pick) for pick in picks)),
+        _heading("Programs", "\n\n".join(_program(pick) for pick in picks)),
         _heading("How it was run", " ".join(plain_text(sentence) for sentence in isolation_sentences(run))),
         _pairs("Settings", flat(run.recipe)),
         _pairs("Versions, machine and cost", {**costs(run), **flat(run.provenance)}),

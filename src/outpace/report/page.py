@@ -83,7 +83,7 @@ def _details(run: RunData) -> list[Markup]:
     picks = pick_programs(run.latest.samples) if run.latest else []
     return [
         _section("Tasks", tasks_table(run)),
-        _section(f"{len(picks)} programs", *(_program(pick) for pick in picks)),
+        _section("Programs", *(_program(pick) for pick in picks)),
         _section("How it was run", _isolation(run), _settings("Settings", flat(run.recipe)), _provenance(run)),
     ]
 

@@ -1,9 +1,10 @@
 """What every command prints with: JSON for programs, rich for people."""
 
+import contextlib
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,3 +44,32 @@ def read_text(path: Path | str) -> str:
     if str(path) == "-":
         return typer.get_binary_stream("stdin").read().decode("utf-8", errors="surrogateescape")
     return Path(path).read_bytes().decode("utf-8", errors="surrogateescape")
+
+
+def progress_console(as_json: bool) -> Console:
+    """Where progress goes: stdout for people, stderr when stdout carries JSON."""
+    return Console(stderr=True) if as_json else console
+
+
+@contextlib.contextmanager
+def counting(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr fed with (done, total); nothing is shown when `quiet`."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
+        row = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(row, completed=done, total=total)

@@ -1,0 +1,38 @@
+"""Writes a trained policy as a plain model folder that transformers, vLLM and others load; adapters are merged."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from outpace.errors import ModelError
+from outpace.policy.load import Policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What was written."""
+
+    folder: Path
+    size_bytes: int
+    merged_adapter: bool
+
+
+def export(policy: Policy, folder: Path | str, *, overwrite: bool = False) -> Exported:
+    """Merge adapters, if any, and save weights, tokenizer, chat template and end tokens under `folder`.
+
+    The policy's own model is used up: its adapters are gone afterwards.
+
+    Raises:
+        ModelError: the folder has something in it and `overwrite` is not asked for.
+    """
+    target = Path(folder)
+    if target.exists() and any(target.iterdir()):
+        if not overwrite:
+            raise ModelError(f"{target} is not empty: choose another folder, or pass --overwrite")
+        shutil.rmtree(target)
+    has_adapter = hasattr(policy.model, "merge_and_unload")
+    model = policy.model.merge_and_unload() if has_adapter else policy.model
+    model.save_pretrained(target)
+    policy.tokenizer.save_pretrained(target)
+    size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
+    return Exported(folder=target, size_bytes=size, merged_adapter=has_adapter)

@@ -47,8 +47,8 @@ def sample_counts(task_N: Ints, resamples: int, rng: np.random.Generator) -> Ite
 def weighted_mean(values_N: Floats, counts_BN: Floats) -> Floats:
     """Mean of the values that are not NaN, per resample; NaN where a resample holds none. Shape (B,)."""
     known = ~np.isnan(values_N)
-    weight_B = counts_BN[:, known].sum(axis=1)
-    total_B = counts_BN[:, known] @ values_N[known]
+    weight_B = counts_BN @ known.astype(np.float64)
+    total_B = counts_BN @ np.where(known, values_N, 0.0)
     mean_B: Floats = np.divide(total_B, weight_B, out=np.full(len(counts_BN), np.nan), where=weight_B > 0)
     return mean_B
 

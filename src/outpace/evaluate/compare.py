@@ -13,7 +13,7 @@ from outpace.errors import ConfigError
 from outpace.evaluate.bootstrap import combined_interval, percentile_interval
 from outpace.evaluate.catalogue import Unit
 from outpace.evaluate.evaluation import Evaluation
-from outpace.evaluate.measures import MIN_VALUES, Measure, measure_all, sort_samples, spreads
+from outpace.evaluate.measures import MIN_VALUES, Measure, measures_of, sort_samples, spreads
 from outpace.evaluate.samples import GradedSample
 from outpace.evaluate.settings import EvalSettings
 
@@ -115,7 +115,8 @@ def _pick(samples: Sequence[GradedSample], keys: set[tuple[str, int]]) -> list[G
 def _differences(pairs: Sequence[tuple[GradedSample, GradedSample]], settings: EvalSettings) -> dict[str, Difference]:
     befores, afters = ([pair[side] for pair in pairs] for side in (0, 1))
     before_spreads, after_spreads = spreads(befores, settings), spreads(afters, settings)
-    before_measures, after_measures = measure_all(befores, settings), measure_all(afters, settings)
+    before_measures = measures_of(before_spreads, befores, settings)
+    after_measures = measures_of(after_spreads, afters, settings)
     result = {}
     for name, before in before_measures.items():
         after = after_measures[name]

@@ -124,8 +124,14 @@ def measure_all(samples: Sequence[GradedSample], settings: EvalSettings) -> dict
     if not samples:
         return {}
     ordered = sort_samples(samples)
-    all_spreads = spreads(ordered, settings)
-    return {name: _measure(spread, ordered, settings, all_spreads["pass@1"]) for name, spread in all_spreads.items()}
+    return measures_of(spreads(ordered, settings), ordered, settings)
+
+
+def measures_of(
+    all_spreads: Mapping[str, Spread], samples: Sequence[GradedSample], settings: EvalSettings
+) -> dict[str, Measure]:
+    """The measures that `spreads` of the same sorted samples come to."""
+    return {name: _measure(spread, samples, settings, all_spreads["pass@1"]) for name, spread in all_spreads.items()}
 
 
 def _measure(spread: Spread, samples: Sequence[GradedSample], settings: EvalSettings, pass_at_1: Spread) -> Measure:

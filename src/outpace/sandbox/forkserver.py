@@ -19,12 +19,11 @@ from outpace.sandbox.settings import REQUIRED, Layer, SandboxSettings
 from outpace.schema import Isolation
 
 MODULES = (
-    *("math", "cmath", "itertools", "functools", "collections", "collections.abc", "operator", "heapq", "bisect"),
-    *("array", "statistics", "fractions", "decimal", "random", "re", "string", "typing", "dataclasses", "enum"),
-    *("abc", "copy", "struct", "numbers", "contextlib", "io", "json", "textwrap", "datetime", "unicodedata"),
-    *("calendar", "time", "types", "warnings", "reprlib", "queue", "graphlib", "hashlib", "secrets", "base64"),
-    *("binascii", "pprint", "locale", "zlib", "difflib", "timeit", "traceback", "keyword", "weakref", "copyreg"),
-    *("encodings.utf_8", "encodings.ascii", "encodings.latin_1", "_strptime", "__future__", "uuid"),
+    *("__future__", "abc", "array", "base64", "binascii", "bisect", "calendar", "cmath", "collections", "colorsys"),
+    *("collections.abc", "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal", "difflib", "enum"),
+    *("fractions", "functools", "graphlib", "hashlib", "heapq", "html", "io", "itertools", "json", "keyword", "math"),
+    *("numbers", "operator", "pprint", "random", "re", "reprlib", "statistics", "string", "struct", "textwrap", "time"),
+    *("types", "typing", "unicodedata", "warnings", "zlib", "_strptime", "copyreg", "locale"),
 )
 """What a child can import; everything else is ModuleNotFoundError there."""
 
@@ -49,7 +48,7 @@ class Zygote:
         asked = {"layers": sorted(layer.value for layer in settings.layers), "core": settings.core, "modules": MODULES}
         here = str(Path(__file__).parent)
         flags = ["-P", "-s", "-S", "-B", "-X", "utf8"]
-        environment = {"PYTHONHASHSEED": str(settings.hash_seed)}
+        environment = {"PYTHONHASHSEED": str(settings.hash_seed), "LD_BIND_NOW": "1"}
         if Layer.ENVIRONMENT not in settings.layers:
             environment = {**os.environ, **environment}
         with theirs:

@@ -68,11 +68,11 @@ class ProcessInstance:
         cpu_s = math.ceil(limits.import_cpu_s + limits.cpu_s) + 1
         load = (source, entry_point, consume_iterator, limits.reply_bytes, limits.memory_bytes, cpu_s)
         self._connect(wire.encode_frame(load))
-        self._charged_ns = self._base_ns = self._clock()
+        self._charged_ns = 0
         try:
             self.load_failure = self._answer(limits.import_cpu_s).failure
         finally:
-            self.load_cpu_ns = self._charged_ns - self._base_ns
+            self.load_cpu_ns = self._charged_ns
 
     def call(self, args: Args) -> CallResult:
         """Call the entry point with a private copy of `args`; a failure never raises."""
@@ -171,8 +171,8 @@ class ProcessInstance:
         return self._answer(self.limits.cpu_s)
 
     def _answer(self, cpu_s: float) -> CallResult:
-        """The next reply, within the wall clock that is left and `cpu_s` of CPU since load began or ended."""
-        start_ns = self._base_ns if self.load_cpu_ns is None else self._base_ns + self.load_cpu_ns
+        """The next reply, within the wall clock that is left and `cpu_s` of CPU since the fork or the end of loading."""
+        start_ns = self.load_cpu_ns or 0
         try:
             kind, body = self._receive(start_ns + int(cpu_s * 1e9))
             return self._interpret(kind, body)
@@ -269,7 +269,7 @@ class ProcessInstance:
         number = os.WTERMSIG(self._status)
         if number == signal.SIGSYS:
             return Failure(outcome=Outcome.FORBIDDEN, reason="syscall")
-        if number == signal.SIGXCPU or spent_ns - self._base_ns > self.limits.cpu_s * 1e9:
+        if number == signal.SIGXCPU or spent_ns > self.limits.cpu_s * 1e9:
             return Failure(outcome=Outcome.TIMEOUT, reason=self._cpu_reason())
         if number == signal.SIGXFSZ:
             return Failure(outcome=Outcome.RESOURCE, reason="file_limit")
@@ -286,7 +286,7 @@ class ProcessInstance:
         finally:
             self._release()
         wall_s = time.monotonic() - self._started_s
-        self.usage = Usage(cpu_ns=cpu_us * 1000 - self._base_ns, max_rss_bytes=max_rss_bytes, wall_s=wall_s)
+        self.usage = Usage(cpu_ns=cpu_us * 1000, max_rss_bytes=max_rss_bytes, wall_s=wall_s)
         return cpu_us * 1000
 
     def _release(self) -> None:

@@ -8,21 +8,20 @@ Commands (datagrams): `F` + a socket: fork a child that serves on it. `R` + pid:
 wait status, CPU microseconds and peak memory.
 """
 
+import _socket
 import gc
-import importlib
 import marshal
 import os
 import select
-import signal
-import socket
 import struct
 import sys
 import warnings
 from typing import Any
 
-from . import child
+from . import child, memory
 from .layers import kernel, landlock, namespaces, privileges, probe, rlimits, seccomp
 
+SIGKILL = 9
 CHANNEL = 3
 """The descriptor of a child's socket; 0, 1 and 2 are the null device."""
 REAPED = struct.Struct("<iqq")
@@ -32,6 +31,7 @@ def entry(rows):
     total = [sum(x * y for x, y in zip(row, row)) for row in rows]
     return [[float(x) for x in row] for row in rows], {"total": total}, (str(len(rows)), None, True)
 """
+_WARM_UP_ARGS = ([[1.0, 2.0], [3.0, 4.0]],)
 
 
 def main(control: int, settings: dict[str, Any]) -> None:
@@ -39,21 +39,21 @@ def main(control: int, settings: dict[str, Any]) -> None:
     if "aslr_off" in settings["layers"] and not kernel.personality(0xFFFFFFFF) & kernel.ADDR_NO_RANDOMIZE:
         kernel.personality(kernel.personality(0xFFFFFFFF) | kernel.ADDR_NO_RANDOMIZE)
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same program again, now at fixed addresses
-    with socket.socket(fileno=control) as channel:
-        zygote = Zygote(channel, settings)
-        try:
-            zygote.set_up()
-        except Exception as error:
-            channel.send(marshal.dumps({"error": f"{type(error).__name__}: {error}"}, 2))
-            raise
-        channel.send(marshal.dumps({"in_force": sorted(zygote.in_force), "missing": zygote.missing}, 2))
-        zygote.serve()
+    channel = _socket.socket(fileno=control)
+    zygote = Zygote(channel, settings)
+    try:
+        zygote.set_up()
+    except Exception as error:
+        channel.send(marshal.dumps({"error": f"{type(error).__name__}: {error}"}, 2))
+        raise
+    channel.send(marshal.dumps({"in_force": sorted(zygote.in_force), "missing": zygote.missing}, 2))
+    zygote.serve()
 
 
 class Zygote:
     """One fork server: which layers are in force, and how a child locks itself in."""
 
-    def __init__(self, channel: socket.socket, settings: dict[str, Any]) -> None:
+    def __init__(self, channel: _socket.socket, settings: dict[str, Any]) -> None:
         self.channel = channel
         self.asked = set(settings["layers"])
         self.core = settings["core"]
@@ -70,18 +70,24 @@ class Zygote:
             os.sched_setaffinity(0, {self.core})
         self.preload()
         self.silence()
+        proc = os.open("/proc", os.O_PATH)
+        memory.merge_mappings(proc)
         self.enter_namespaces()
         self.give_up_privileges()
         self.probe_and_prepare()
-        self.warm_up()
-        gc.collect()
-        gc.freeze()
-        gc.disable()
+        self.warm_up(proc)
+        os.close(proc)
+        if "rlimits" in self.in_force:
+            rlimits.bound_forever()
+        if "privileges" in self.in_force:
+            privileges.hide()
 
     def preload(self) -> None:
         """Import what honest programs use: a locked child can neither read files nor map a library."""
+        sys.modules["_hashlib"] = None  # type: ignore[assignment]  # hashlib without OpenSSL: 5 MB less to copy
         for name in self.modules:
-            importlib.import_module(name)
+            __import__(name)
+        del sys.modules["_hashlib"]
         if "environment" in self.asked:
             os.environ.clear()
             self.in_force.add("environment")
@@ -107,12 +113,12 @@ class Zygote:
         except OSError as error:
             self.missing["namespaces"] = f"the kernel does not grant it ({error.strerror})"
             return
-        pid = os.fork()
+        pid = kernel.fork()
         if pid:
             self.channel.close()
             os.waitpid(pid, 0)
             os._exit(0)
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, SIGKILL)
         namespaces.hide_files()
         self.in_force.add("namespaces")
 
@@ -130,7 +136,6 @@ class Zygote:
         """Try each layer in a throw-away child and build, once, what the children will enforce."""
         if "rlimits" in self.asked:
             self.note("rlimits", probe.rlimits_work())
-            rlimits.bound_forever()
         if "landlock" in self.asked:
             self.note("landlock", probe.landlock_works())
             if "landlock" in self.in_force:
@@ -147,13 +152,35 @@ class Zygote:
         else:
             self.missing[layer] = why_not
 
-    def warm_up(self) -> None:
-        """Serve a dummy candidate in throw-away children and in place: later children find everything touched."""
+    def warm_up(self, proc: int) -> None:
+        """Serve a dummy candidate, in place and in real children: later children find everything specialised,
+        cached and touched, and what they will write is copied at fork."""
         for _ in range(20):
             found: list[object] = []
             child.attempt(child.load, _WARM_UP, "entry", found)
-            child.attempt(child.call, found[0], ([[1.0, 2.0], [3.0, 4.0]],), True, 1 << 20)
+            child.attempt(child.call, found[0], _WARM_UP_ARGS, True, 1 << 20)
         sys.modules.pop(child.MODULE_NAME, None)
+        self.rehearse()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        self.rehearse()
+        self.rehearse(proc)
+
+    def rehearse(self, proc: int | None = None) -> None:
+        """One real child with a dummy candidate; with `proc`, pin what was written meanwhile."""
+        ours, theirs = _socket.socketpair()
+        pid = self.fork(theirs.detach())
+        channel = ours.fileno()
+        child.read_exactly(channel, 4)
+        for frame in ((_WARM_UP, "entry", True, 1 << 20, 1 << 29, 10), _WARM_UP_ARGS):
+            body = marshal.dumps(frame, 2)
+            ours.send(len(body).to_bytes(4, "little") + body)
+            child.read_exactly(channel, int.from_bytes(child.read_exactly(channel, 4), "little"))
+        if proc is not None:
+            memory.pin_written_pages(proc)
+        ours.close()
+        os.waitpid(pid, 0)
 
     def serve(self) -> None:
         """Answer commands until the caller closes the channel or dies."""
@@ -164,17 +191,18 @@ class Zygote:
             for descriptor, _ in poll.poll():
                 if descriptor == self.caller:
                     os._exit(0)
-                message, descriptors, _, _ = socket.recv_fds(self.channel, 16, 1)
+                message, ancillary, _, _ = self.channel.recvmsg(16, _socket.CMSG_SPACE(4))
                 if not message:
                     os._exit(0)
                 if message[:1] == b"F":
-                    self.fork(descriptors[0])
+                    self.fork(int.from_bytes(ancillary[0][2], sys.byteorder))
                 else:
                     self.reap(int.from_bytes(message[1:], "little"))
 
-    def fork(self, descriptor: int) -> None:
-        """A child that serves on `descriptor`; it never returns from here."""
-        if os.fork() == 0:
+    def fork(self, descriptor: int) -> int:
+        """A child that serves on `descriptor`; in the child this never returns."""
+        pid = kernel.fork()
+        if pid == 0:
             try:
                 os.dup2(descriptor, CHANNEL)
                 os.write(CHANNEL, os.getpid().to_bytes(4, "little"))
@@ -182,6 +210,7 @@ class Zygote:
             finally:
                 os._exit(1)
         os.close(descriptor)
+        return pid
 
     def reap(self, pid: int) -> None:
         """Wait for a child that has been killed and report what it used."""
@@ -191,7 +220,7 @@ class Zygote:
 
     def lock(self, memory_bytes: int, cpu_s: int) -> None:
         """In the child, before any candidate code: give up what is left."""
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, SIGKILL)
         if "rlimits" in self.in_force:
             rlimits.bound(memory_bytes, cpu_s)
         if self.ruleset is not None:

@@ -1,4 +1,4 @@
-"""Root becomes nobody, capabilities go, nothing can be regained.
+"""Root becomes a user without rights, capabilities go, nothing can be regained.
 
 Stops: everything that root may do. Does not stop an ordinary user's rights (files, sockets, processes): the other
 layers do.
@@ -10,14 +10,24 @@ import struct
 from . import kernel
 
 NOBODY = 65534
+_OWN_USERS = 1_900_000_000
+"""Above every id that systems hand out; each zygote takes one for itself: nobody else's process shares its user."""
 
 
 def become_nobody() -> None:
-    """Give up root for good; an ordinary user stays who it is."""
-    if os.geteuid() == 0:
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+    """Give up root for good, for a user id of our own (plain `nobody` where ids are mapped); others stay who they are."""
+    if os.geteuid() != 0:
+        return
+    os.setgroups([])
+    for user in (_OWN_USERS + os.getpid(), NOBODY):
+        try:
+            os.setresgid(user, user, user)
+            os.setresuid(user, user, user)
+        except OSError:
+            if user == NOBODY:
+                raise
+        else:
+            return
 
 
 def drop_capabilities() -> None:
@@ -27,6 +37,10 @@ def drop_capabilities() -> None:
 
 
 def seal() -> None:
-    """No exec can raise privileges, and no other process of the same user can look in."""
+    """No exec can raise privileges from here on."""
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+
+
+def hide() -> None:
+    """No other process of the same user can look in or trace; also closes this process's own /proc files to it."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)

@@ -5,11 +5,11 @@ A kernel version says little (containers and their own seccomp profiles take lay
 
 import errno
 import os
-import signal
 from collections.abc import Callable
 
-from . import landlock, privileges, rlimits, seccomp
+from . import kernel, landlock, privileges, rlimits, seccomp
 
+SIGSYS = 31
 REFUSED, GRANTED, NOT_APPLIED = 0, 1, 2
 _REFUSALS = (errno.EPERM, errno.EACCES, errno.EMFILE, errno.EAGAIN, errno.EINVAL)
 
@@ -43,14 +43,14 @@ def privileges_work() -> str | None:
 
 def _try(apply: Callable[[], object], act: Callable[[], object], granted: str) -> str | None:
     read_end, write_end = os.pipe()
-    pid = os.fork()
+    pid = kernel.fork()
     if pid == 0:
         _attempt(apply, act, write_end)
     os.close(write_end)
     why = os.read(read_end, 4096).decode(errors="replace")
     os.close(read_end)
     _, status = os.waitpid(pid, 0)
-    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGSYS:
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == SIGSYS:
         return None
     code = os.waitstatus_to_exitcode(status)
     if code == REFUSED:

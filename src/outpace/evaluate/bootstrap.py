@@ -32,15 +32,17 @@ def task_counts(n_tasks: int, resamples: int, rng: np.random.Generator) -> Ints:
 def sample_counts(task_N: Ints, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
     """How often each sample is drawn, in blocks of shape (b, N) whose b sum to `resamples`.
 
-    `task_N` holds the task's number of each sample, 0 to T-1, each at least once.
+    `task_N` holds the task's number of each sample: 0 to T-1, each at least once, in ascending order.
     """
     sizes_T = np.bincount(task_N)
     block = max(1, _BLOCK // len(task_N))
     for start in range(0, resamples, block):
         drawn = task_counts(len(sizes_T), min(block, resamples - start), rng)
         counts = np.empty((len(drawn), len(task_N)))
+        end = 0
         for task, size in enumerate(sizes_T):
-            counts[:, task_N == task] = rng.multinomial(drawn[:, task] * size, np.full(size, 1 / size))
+            begin, end = end, end + size
+            counts[:, begin:end] = rng.multinomial(drawn[:, task] * size, np.full(size, 1 / size))
         yield counts
 
 

@@ -1,7 +1,7 @@
 """The result of an evaluation: samples, measures and cost, and its way to JSON and back."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -116,19 +116,19 @@ def summarise(
     isolation: Isolation | None = None,
 ) -> Evaluation:
     """Measure samples over all tasks, for each split and for each task."""
-    splits = sorted({sample.split for sample in samples}, key=lambda split: (split != "train", split))
-    tasks = list(dict.fromkeys(sample.task_id for sample in samples))
-
-    def where(**fields: str) -> list[GradedSample]:
-        return [s for s in samples if all(getattr(s, name) == value for name, value in fields.items())]
-
+    by_split: dict[str, list[GradedSample]] = defaultdict(list)
+    by_task: dict[str, list[GradedSample]] = defaultdict(list)
+    for sample in samples:
+        by_split[sample.split].append(sample)
+        by_task[sample.task_id].append(sample)
+    splits = sorted(by_split, key=lambda split: (split != "train", split))
     return Evaluation(
         label=label,
         settings=settings,
         samples=tuple(samples),
         overall=measure_all(samples, settings),
-        by_split={split: measure_all(where(split=split), settings) for split in splits},
-        by_task={task: measure_all(where(task_id=task), settings) for task in tasks},
+        by_split={split: measure_all(by_split[split], settings) for split in splits},
+        by_task={task: measure_all(group, settings) for task, group in by_task.items()},
         cost=cost,
         isolation=isolation,
     )

@@ -20,6 +20,8 @@ from outpace.adapters.scoring import Scorer
 from outpace.errors import InfrastructureError
 from outpace.grade import Grader
 
+__all__ = ["OutpaceTaskset"]
+
 
 class OutpaceTaskConfig(vf.TaskConfig):  # type: ignore[misc,unused-ignore]
     """What a completion is worth."""
@@ -68,12 +70,17 @@ class OutpaceTaskset(vf.Taskset[OutpaceTask, OutpaceConfig]):  # type: ignore[mi
             yield OutpaceTask(OutpaceData(prompt=prompt, system_prompt=system or None, **names), self.config.task)
 
 
+def close() -> None:
+    """End the scoring processes; happens by itself when the process ends."""
+    if _grader.cache_info().currsize:
+        _grader().close()
+
+
 @cache
 def _grader() -> Grader:
-    """One grader for the process; verifiers has no hook for the end of an environment."""
-    grader = Grader()
-    atexit.register(grader.close)
-    return grader
+    """One grader for the process: verifiers has no hook for the end of an environment."""
+    atexit.register(close)
+    return Grader()
 
 
 @cache

@@ -9,6 +9,7 @@ import random
 from itertools import pairwise
 
 from outpace.schema import Args, Purpose
+from outpace.tasks.builtin.sequences import ints
 from outpace.tasks.compare import close
 from outpace.tasks.define import task
 
@@ -17,7 +18,7 @@ Points = list[tuple[int, int]]
 
 def int_points(rng: random.Random, count: int, reach: int = 1000) -> Points:
     """`count` points with coordinates from -reach to reach; points may repeat."""
-    return [(rng.randint(-reach, reach), rng.randint(-reach, reach)) for _ in range(count)]
+    return list(zip(ints(rng, count, -reach, reach), ints(rng, count, -reach, reach), strict=True))
 
 
 @task(
@@ -117,8 +118,8 @@ def _star(rng: random.Random, corners: int) -> Points:
     """A polygon around a centre, corners by angle, clockwise or not."""
     centre_x, centre_y = rng.randint(-500, 500), rng.randint(-500, 500)
     points = []
-    for i in range(corners):
-        angle, radius = math.tau * i / corners, rng.randint(2000, 4000) * corners
+    for i, distance in enumerate(ints(rng, corners, 2000, 4000)):
+        angle, radius = math.tau * i / corners, distance * corners
         points.append((centre_x + round(radius * math.cos(angle)), centre_y + round(radius * math.sin(angle))))
     return points[:: rng.choice((1, -1))]
 

@@ -8,6 +8,7 @@ import random
 from operator import mul
 
 from outpace.schema import Args, Purpose
+from outpace.tasks.builtin.sequences import ints
 from outpace.tasks.compare import close
 from outpace.tasks.define import task
 
@@ -22,7 +23,7 @@ def normal_matrix(rng: random.Random, rows: int, columns: int) -> Matrix:
 
 def int_matrix(rng: random.Random, rows: int, columns: int, low: int = -9, high: int = 9) -> IntMatrix:
     """Uniform ints from low to high inclusive, (rows, columns)."""
-    return [[rng.randint(low, high) for _ in range(columns)] for _ in range(rows)]
+    return [ints(rng, columns, low, high) for _ in range(rows)]
 
 
 @task(

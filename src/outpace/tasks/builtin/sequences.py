@@ -16,7 +16,7 @@ from outpace.tasks.define import task
 
 def ints(rng: random.Random, count: int, low: int = -100, high: int = 100) -> list[int]:
     """`count` uniform ints from low to high inclusive."""
-    return [rng.randint(low, high) for _ in range(count)]
+    return rng.choices(range(low, high + 1), k=count)  # a third of randint's time; inputs are made for every trial
 
 
 @task(

@@ -131,7 +131,7 @@ def run_length_encode_oracle(text: str) -> list[list[object]]:
 
 @task(
     "strings/count_vowels",
-    prompt="""text is a string, possibly empty, up to 30000 characters. Return how many of its characters are
+    prompt="""text is a string, possibly empty, up to 40000 characters. Return how many of its characters are
     vowels (a, e, i, o, u in lower or upper case).""",
     example=("Hello Anna",),
 )
@@ -145,10 +145,10 @@ def count_vowels(text):
 
 @count_vowels.inputs
 def count_vowels_inputs(rng: random.Random, purpose: Purpose) -> list[Args]:
-    """Empty, no vowels, only vowels, both cases; 30000 characters for timing."""
+    """Empty, no vowels, only vowels, both cases; 40000 characters for timing."""
     alphabet = string.ascii_letters + " "
     if purpose is Purpose.TIMING:
-        return [(letters(rng, 30000, alphabet),)]
+        return [(letters(rng, 40000, alphabet),)]
     texts = ["", "a", "B", "aeiou", "AEIOU", "rhythm", "y Y", "é a", "1 2 3"]
     return [(text,) for text in [*texts, *(letters(rng, count, alphabet) for count in (10, 100, 1000))]]
 
@@ -161,7 +161,7 @@ def count_vowels_oracle(text: str) -> int:
 
 @task(
     "strings/longest_palindrome",
-    prompt="""text is a string, possibly empty, up to 100 characters. Return the length of its longest substring
+    prompt="""text is a string, possibly empty, up to 120 characters. Return the length of its longest substring
     that reads the same backwards.""",
     example=("banana",),
 )
@@ -177,9 +177,9 @@ def longest_palindrome(text):
 
 @longest_palindrome.inputs
 def longest_palindrome_inputs(rng: random.Random, purpose: Purpose) -> list[Args]:
-    """Empty, single, even and odd ones; 100 characters of a small alphabet for timing."""
+    """Empty, single, even and odd ones; 120 characters of a small alphabet for timing."""
     if purpose is Purpose.TIMING:
-        return [(letters(rng, 100, "abcd"),)]
+        return [(letters(rng, 120, "abcd"),)]
     texts = ["", "a", "ab", "aa", "aba", "abba", "abcde", "xabay", "aaaaaaa", "xabcba"]
     return [(text,) for text in [*texts, *(letters(rng, count, "ab") for count in (8, 20, 40))]]
 

@@ -15,10 +15,7 @@ from outpace.tasks import exact
 from outpace.testing import ScriptedGrader, verdict
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz \n:"
-TEMPLATE = (
-    "{% for m in messages %}{{ m['content'] }}{% if m['role'] == 'assistant' %}<|end|>{% else %}\n{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}:{% endif %}"
-)
+TEMPLATE = "{% for m in messages %}{{ m['content'] }}{{ '<|end|>' if m['role'] == 'assistant' else '\n:' }}{% endfor %}"
 
 
 def save_model(folder: Path, seed: int = 0, **changes: Any) -> Path:

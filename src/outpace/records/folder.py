@@ -108,6 +108,11 @@ class RunFolder:
         path = self.path / name
         return files.read_json(path) if path.is_file() else None
 
+    def discard(self, name: str) -> None:
+        """Remove a file of the run, if it is there."""
+        with files.explained(self.path / name, "removed"):
+            (self.path / name).unlink(missing_ok=True)
+
     def append_metrics(self, record: Mapping[str, Any]) -> None:
         """Add one record to `metrics.jsonl`; it must hold `step`."""
         files.append_jsonl(self.path / "metrics.jsonl", record)

@@ -117,7 +117,7 @@ def tidy(logs: Mapping[str, Any]) -> dict[str, Any]:
         key: value
         for key, value in logs.items()
         if not key.startswith(("components/", "rewards/") if own else "components/")
-        and key not in ("step", "total_flos")
+        and key not in ("step", "epoch", "total_flos")
     }
     return {key: _number(value) for key, value in (kept | {f"rewards/{name}": v for name, v in own.items()}).items()}
 

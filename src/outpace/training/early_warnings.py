@@ -31,7 +31,8 @@ class EarlyWarnings:
         """The warnings that `record` gives rise to; figures that are missing or None say nothing."""
         figures = {key: float(value) for key, value in record.items() if isinstance(value, int | float)}
         found = (
-            self._truncation(figures)
+            self._not_graded(figures)
+            | self._truncation(figures)
             | self._equal_groups(figures)
             | self._no_code(figures)
             | self._policy_drift(figures)
@@ -44,6 +45,13 @@ class EarlyWarnings:
     def _lasting(self, kind: str, holds: bool, steps: int = _PATIENCE) -> bool:
         self._run[kind] = self._run[kind] + 1 if holds else 0
         return self._run[kind] >= steps
+
+    @staticmethod
+    def _not_graded(figures: Mapping[str, float]) -> dict[str, str]:
+        share = figures.get("not_graded", 0.0)
+        if share == 0.0:
+            return {}
+        return {"not_graded": f"{share:.0%} of completions could not be graded by us; they take no part in the update"}
 
     def _truncation(self, figures: Mapping[str, float]) -> dict[str, str]:
         share, limit = figures.get("truncated"), self._recipe.max_completion_length

@@ -57,6 +57,8 @@ def _attempt(parts: Parts, say: Callable[[str], None]) -> Fitted:
     checkpoint = parts.run.checkpoint(say)
     done = checkpoint.step if checkpoint else 0
     parts.run.rewind(done)
+    if done < parts.recipe.max_steps:
+        parts.run.discard("evaluation-after.json")  # of a run that has since been extended
     with quiet_libraries():
         trainer = build_trainer(parts)
     if checkpoint is not None:

@@ -66,9 +66,9 @@ class StreamedRollout:
                 if (index, member) in found:
                     return  # this part of the batch is drawn again, in halves
                 completion = self._read(tasks_P[index], generation)
-                found[index, member] = (generation, completion)
                 self._first_graded = self._first_graded or self.clock.now
                 groups_P[index].add(member, completion.text, finished=completion.finished, answer=completion.answer)
+                found[index, member] = (generation, completion)
 
             sample(
                 policy,

@@ -7,6 +7,7 @@
 """
 
 import contextlib
+import logging
 import warnings
 from collections.abc import Iterator
 from functools import cache
@@ -53,12 +54,24 @@ def loadable_again(policy: Policy) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Inside, TRL and transformers print no bars, no notes and no notice of what they will rename; ours shows progress."""
+    """Inside, TRL, transformers and datasets print no bars, notes or notices of what they will rename."""
+    import datasets
+
     from outpace.policy.quiet import quiet_transformers
 
+    were_off = datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    notes = logging.getLogger("trl")
+    level = notes.level
+    notes.setLevel(logging.ERROR)
     with quiet_transformers(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"(trl|transformers)\.")
-        yield
+        try:
+            yield
+        finally:
+            notes.setLevel(level)
+            if not were_off:
+                datasets.enable_progress_bars()
 
 
 def remove_printers(trainer: Any) -> None:

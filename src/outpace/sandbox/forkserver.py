@@ -4,6 +4,7 @@ The zygote is exec'd with an empty environment; nothing of the caller (threads, 
 is copied. Not covered: what a child is asked to do (`instance.py`).
 """
 
+import contextlib
 import marshal
 import os
 import socket
@@ -32,7 +33,7 @@ _BOOT = (
     "sys.modules['sandbox'] = package; from sandbox import zygote; "
     "zygote.main(int(sys.argv[2]), marshal.loads(bytes.fromhex(sys.argv[3])))"
 )
-_REAPED = struct.Struct("<iqq")
+_REAPED = struct.Struct("<iiqq")
 _REPLY_GRACE_S = 10.0
 
 
@@ -85,12 +86,13 @@ class Zygote:
         level = "weak" if self.in_force else "none"
         if self.in_force >= REQUIRED:
             level = "strict" if missing else "full"
-        clock = "unpinned"
-        if settings.core is not None and os.sched_getaffinity(0) == {settings.core} and Layer.SECCOMP in self.in_force:
-            clock = "exact"
-        return Isolation(
-            level=level, layers=tuple(sorted(layer.value for layer in self.in_force)), missing=missing, clock=clock
-        )
+        layers = tuple(sorted(layer.value for layer in self.in_force))
+        return Isolation(level=level, layers=layers, missing=missing, clock=self.clock(settings))
+
+    def clock(self, settings: SandboxSettings) -> str:
+        """`exact` when the calling thread and the children, which cannot leave it, share one core."""
+        pinned = settings.core is not None and os.sched_getaffinity(0) == {settings.core}
+        return "exact" if pinned and Layer.SECCOMP in self.in_force else "unpinned"
 
     def fork(self, child_end: socket.socket) -> None:
         """Send a socket to a new child."""
@@ -100,14 +102,17 @@ class Zygote:
         """Wait status, CPU microseconds and peak memory of a killed child; raises SandboxUnavailable."""
         try:
             self.channel.send(b"R" + pid.to_bytes(4, "little"))
-            message = self.channel.recv(_REAPED.size)
-            status, cpu_us, max_rss_bytes = _REAPED.unpack(message)
+            answered, status, cpu_us, max_rss_bytes = _REAPED.unpack(self.channel.recv(_REAPED.size))
         except (OSError, struct.error) as error:
-            raise SandboxUnavailable("the zygote died with a call in flight") from error
+            raise SandboxUnavailable("the fork server died with a call in flight") from error
+        if answered != pid:
+            raise SandboxUnavailable("the zygote answered about another child")
         return status, cpu_us, max_rss_bytes
 
     def end(self) -> None:
         """End the zygote, its waiting parent and every child."""
+        with contextlib.suppress(OSError):
+            self.channel.shutdown(socket.SHUT_RDWR)  # reaches copies of it that a fork of the caller holds
         self.channel.close()
         try:
             self.process.wait(timeout=5)

@@ -5,6 +5,7 @@ no phase is untimed. A reading is exact while the child is off the CPU, which ho
 to one core. Nothing that a child says about itself is used for judging.
 """
 
+import contextlib
 import math
 import os
 import select
@@ -13,10 +14,10 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from outpace.errors import SandboxUnavailable
-from outpace.sandbox import wire
+from outpace.sandbox import failures, wire
 from outpace.sandbox.settings import Layer
 from outpace.schema import Args, CallResult, Failure, Limits, Outcome
 
@@ -28,7 +29,9 @@ _CREDENTIALS = struct.Struct("3i")
 _CHUNK = 1 << 16
 _START_S = 10.0
 _IDLE_ALLOWANCE_NS = 4_000_000
-"""CPU time that may pass unanswered before the end: freeing a large reply, and one scheduler tick of staleness."""
+"""CPU time that may pass after the last reply: freeing what was sent."""
+_STALE_ALLOWANCE_NS = 20_000_000
+"""The same where readings can be stale by a scheduler tick or more."""
 _EXIT_ALLOWANCE_NS = 30_000_000
 _EXIT_ALLOWANCE_NS_PER_BYTE = 0.25
 """Tearing down memory counts as the child's own CPU time: about 1 us a page, more on a busy machine."""
@@ -63,6 +66,7 @@ class ProcessInstance:
         self.load_failure: Failure | None = None
         self.load_cpu_ns: int | None = None
         self._sandbox = sandbox
+        self._owner = os.getpid()
         self._over: Failure | None = None
         self._wall_left_s = limits.wall_s
         cpu_s = math.ceil(limits.import_cpu_s + limits.cpu_s) + 1
@@ -102,7 +106,9 @@ class ProcessInstance:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_pidfd", None) is not None and self.usage is None:
+        if getattr(self, "_pidfd", None) is not None and os.getpid() == self._owner:
+            self._kill()
+            self._sandbox.abandon(self._zygote, self._pid_inside)
             self._release()
 
     @property
@@ -128,6 +134,7 @@ class ProcessInstance:
             if len(pid_inside) == 4:
                 break
             self._socket.close()
+            self._sandbox.give_up_on(self._zygote)
             if attempt == 2:
                 raise SandboxUnavailable("a child could not be started; is the machine out of memory or processes?")
         self._pid_inside = int.from_bytes(pid_inside, "little")
@@ -171,7 +178,7 @@ class ProcessInstance:
         return self._answer(self.limits.cpu_s)
 
     def _answer(self, cpu_s: float) -> CallResult:
-        """The next reply, within the wall clock that is left and `cpu_s` of CPU since the fork or the end of loading."""
+        """The next reply, within what is left of the wall clock and `cpu_s` of CPU (of loading, or of all calls)."""
         start_ns = self.load_cpu_ns or 0
         try:
             kind, body = self._receive(start_ns + int(cpu_s * 1e9))
@@ -230,7 +237,7 @@ class ProcessInstance:
             if kind == (wire.VALUE if self.load_cpu_ns is None else wire.LOADED):
                 return self._tampered("a reply of another kind was due")
             value = wire.decode(body) if body else None
-            failure = None if kind in (wire.LOADED, wire.VALUE) else _failure_of(kind, value)
+            failure = None if kind in (wire.LOADED, wire.VALUE) else failures.from_reply(kind, value)
         except wire.TooDeep as error:
             return CallResult(failure=Failure(outcome=Outcome.WRONG, reason="output_type", detail=str(error)))
         except wire.BadFrame as error:
@@ -252,42 +259,40 @@ class ProcessInstance:
     def _suspicion(self) -> Failure | None:
         if not self._checks_usage:
             return None
-        if self._clock() - self._charged_ns > _IDLE_ALLOWANCE_NS:
+        exact = self._zygote.clock(self._sandbox.settings) == "exact"
+        if self._clock() - self._charged_ns > (_IDLE_ALLOWANCE_NS if exact else _STALE_ALLOWANCE_NS):
             return Failure(outcome=Outcome.TAMPERING, reason="uncharged_cpu")
         return self._pending()
 
     def _cause_of_death(self) -> Failure:
         """Why the channel ended, from the wait status; raises SandboxUnavailable when we or the machine did it."""
-        watch = select.poll()
-        watch.register(self._pidfd or -1, select.POLLIN)
-        died_itself = bool(watch.poll(500))
+        died_itself = self._pidfd is not None and bool(_readable(self._pidfd, 0.5))
         spent_ns = self._end()
         if not died_itself:
             return Failure(outcome=Outcome.TAMPERING, reason="channel_closed")
-        if os.WIFEXITED(self._status):
-            return Failure(outcome=Outcome.CRASHED, reason="exit")
-        number = os.WTERMSIG(self._status)
-        if number == signal.SIGSYS:
-            return Failure(outcome=Outcome.FORBIDDEN, reason="syscall")
-        if number == signal.SIGXCPU or spent_ns > self.limits.cpu_s * 1e9:
+        if (failure := failures.from_status(self._status)) is not None:
+            return failure
+        if spent_ns > self.limits.cpu_s * 1e9:
             return Failure(outcome=Outcome.TIMEOUT, reason=self._cpu_reason())
-        if number == signal.SIGXFSZ:
-            return Failure(outcome=Outcome.RESOURCE, reason="file_limit")
-        if number == signal.SIGKILL and Layer.SECCOMP in self._zygote.in_force:
+        if Layer.SECCOMP in self._zygote.in_force:
             raise SandboxUnavailable("a child was killed from outside (by the out-of-memory killer or an operator)")
-        return Failure(outcome=Outcome.CRASHED, reason=f"signal:{signal.Signals(number).name}")
+        return Failure(outcome=Outcome.CRASHED, reason="signal:SIGKILL")
 
     def _end(self) -> int:
         """Kill, reap, note the usage; the child's CPU nanoseconds from fork to exit."""
         try:
-            if self._pidfd is not None:
-                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            self._kill()
             self._status, cpu_us, max_rss_bytes = self._sandbox.reap(self._zygote, self._pid_inside)
         finally:
             self._release()
         wall_s = time.monotonic() - self._started_s
         self.usage = Usage(cpu_ns=cpu_us * 1000, max_rss_bytes=max_rss_bytes, wall_s=wall_s)
         return cpu_us * 1000
+
+    def _kill(self) -> None:
+        if self._pidfd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     def _release(self) -> None:
         self._socket.close()
@@ -296,29 +301,7 @@ class ProcessInstance:
             self._pidfd = None
 
 
-def _failure_of(kind: int, claim: Any) -> Failure:
-    """The failure that a well-formed reply of our own child code stands for; raises BadFrame for other claims."""
-    if kind == wire.EXCEPTION:
-        return _exception(claim)
-    detail = claim if isinstance(claim, str) else ""
-    outcome, reason = {
-        wire.EXIT: (Outcome.CRASHED, "exit"),
-        wire.MEMORY: (Outcome.RESOURCE, "memory_limit"),
-        wire.WRONG_TYPE: (Outcome.WRONG, "output_type"),
-        wire.TOO_LARGE: (Outcome.RESOURCE, "reply_size"),
-        wire.NO_ENTRY: (Outcome.CRASHED, "no_entry_point"),
-        wire.NO_PARSE: (Outcome.SYNTAX_ERROR, "syntax_error"),
-    }.get(kind, (None, ""))
-    if outcome is None:
-        raise wire.BadFrame(f"reply of unknown kind {kind}")
-    return Failure(outcome=outcome, reason=reason, detail=detail)
-
-
-def _exception(claim: Any) -> Failure:
-    match claim:
-        case (str(name), str(message), int() | None as line, int(number)) if name.isidentifier():
-            place = f" (line {line})" if line is not None else ""
-            if name == "PermissionError" and number:
-                return Failure(outcome=Outcome.FORBIDDEN, reason="syscall", detail=f"{message}{place}")
-            return Failure(outcome=Outcome.CRASHED, reason=f"exception:{name}", detail=f"{name}: {message}{place}")
-    raise wire.BadFrame("an exception reply of another shape")
+def _readable(descriptor: int, timeout_s: float) -> list[tuple[int, int]]:
+    watch = select.poll()
+    watch.register(descriptor, select.POLLIN)
+    return watch.poll(timeout_s * 1000)

@@ -29,16 +29,18 @@ class ProcessSandbox:
 
     def __init__(self, settings: SandboxSettings | None = None) -> None:
         self.settings = settings or SandboxSettings()
-        self._lock = threading.Lock()
-        self._zygote: Zygote | None = None
         self._closed = False
         self._owner = os.getpid()
-        self._start()
+        self._lock = threading.Lock()
+        self._abandoned: list[tuple[Zygote, int]] = []
+        self._zygote: Zygote | None = None
+        self._zygote = self._running()
 
     @property
     def isolation(self) -> Isolation:
         """The isolation in force; `clock` is `exact` only when the calling thread shares the children's core."""
-        return self._running().isolation(self.settings)
+        with self._lock:
+            return self._running().isolation(self.settings)
 
     def open(self, source: str, entry_point: str, limits: Limits, *, consume_iterator: bool = False) -> ProcessInstance:
         """Load `source` in a new child; raises SandboxUnavailable when no child can be had."""
@@ -46,11 +48,11 @@ class ProcessSandbox:
 
     def close(self) -> None:
         """End every child and helper process; the sandbox cannot be used again."""
+        if os.getpid() != self._owner:
+            return  # a copy made by fork: the zygote is not ours
         with self._lock:
             self._closed = True
-            if self._zygote is not None and os.getpid() == self._owner:
-                self._zygote.end()
-            self._zygote = None
+            self._end_zygote()
 
     def __enter__(self) -> Self:
         return self
@@ -61,8 +63,47 @@ class ProcessSandbox:
         self.close()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):
-            self.close()
+        if getattr(self, "_zygote", None) is not None and os.getpid() == self._owner:
+            self._end_zygote()
+
+    def fork(self, child_end: socket.socket) -> Zygote:
+        """Have a child forked that serves on `child_end`; a zygote that has died is replaced."""
+        with self._lock:
+            zygote = self._running()
+            while self._abandoned:
+                self._reap(zygote, *self._abandoned.pop())
+            try:
+                zygote.fork(child_end)
+            except OSError:
+                self._end_zygote()
+                zygote = self._running()
+                zygote.fork(child_end)
+            return zygote
+
+    def reap(self, zygote: Zygote, pid: int) -> tuple[int, int, int]:
+        """Wait status, CPU microseconds and peak memory of a killed child; raises SandboxUnavailable."""
+        with self._lock:
+            try:
+                return zygote.reap(pid)
+            except SandboxUnavailable:
+                if zygote is self._zygote:
+                    self._end_zygote()
+                raise
+
+    def give_up_on(self, zygote: Zygote) -> None:
+        """End a zygote that does not answer; the next child comes from a new one."""
+        with self._lock:
+            if zygote is self._zygote:
+                self._end_zygote()
+
+    def abandon(self, zygote: Zygote, pid: int) -> None:
+        """Note a killed child to be reaped later: for finalisers, which must neither wait nor lock."""
+        self._abandoned.append((zygote, pid))
+
+    def _reap(self, current: Zygote, zygote: Zygote, pid: int) -> None:
+        if zygote is current:
+            with contextlib.suppress(SandboxUnavailable):
+                zygote.reap(pid)
 
     def _running(self) -> Zygote:
         if self._closed:
@@ -70,38 +111,25 @@ class ProcessSandbox:
         if os.getpid() != self._owner:
             raise SandboxUnavailable("a sandbox cannot be used after a fork; make one in this process")
         if self._zygote is None:
-            raise SandboxUnavailable("the zygote died and could not be started again")
+            self._zygote = self._started()
         return self._zygote
 
-    def _start(self) -> Zygote:
-        self._zygote = Zygote(self.settings)
-        lacking = REQUIRED - self._zygote.in_force
-        if lacking and not self.settings.allow_weak_isolation:
-            why = "; ".join(f"{layer}: {self._zygote.missing.get(layer, 'switched off')}" for layer in sorted(lacking))
-            self._zygote.end()
-            self._zygote = None
-            raise SandboxUnavailable(
-                f"isolation is too weak to run untrusted code ({why}): use a Linux kernel >= 5.13 with Landlock and "
-                "seccomp, or accept it with allow_weak_isolation (--allow-weak-isolation)"
-            )
-        return self._zygote
-
-    def fork(self, child_end: socket.socket) -> Zygote:
-        """Ask for a child that serves on `child_end`; a dead zygote is replaced once."""
-        with self._lock:
-            zygote = self._running()
-            try:
-                zygote.fork(child_end)
-            except OSError:
-                zygote.end()
-                zygote = self._start()
-                zygote.fork(child_end)
+    def _started(self) -> Zygote:
+        zygote = Zygote(self.settings)
+        lacking = sorted(REQUIRED - zygote.in_force)
+        if not lacking or self.settings.allow_weak_isolation:
             return zygote
+        zygote.end()
+        why = "; ".join(f"{layer}: {zygote.missing.get(layer, 'switched off')}" for layer in lacking)
+        raise SandboxUnavailable(
+            f"isolation is too weak to run untrusted code ({why}): use a Linux kernel >= 5.13 with Landlock and "
+            "seccomp, or accept it with allow_weak_isolation (--allow-weak-isolation)"
+        )
 
-    def reap(self, zygote: Zygote, pid: int) -> tuple[int, int, int]:
-        """Wait status, CPU microseconds and peak memory of a killed child."""
-        with self._lock:
-            return zygote.reap(pid)
+    def _end_zygote(self) -> None:
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            zygote.end()
 
 
 def detect(settings: SandboxSettings | None = None) -> Isolation:

@@ -9,6 +9,7 @@ wait status, CPU microseconds and peak memory.
 """
 
 import _socket
+import builtins
 import gc
 import marshal
 import os
@@ -24,7 +25,10 @@ from .layers import kernel, landlock, namespaces, privileges, probe, rlimits, se
 SIGKILL = 9
 CHANNEL = 3
 """The descriptor of a child's socket; 0, 1 and 2 are the null device."""
-REAPED = struct.Struct("<iqq")
+REAPED = struct.Struct("<iiqq")
+
+_NOT_FOR_CANDIDATES = {"_ctypes", "_socket", "ctypes", "ctypes._endian", "gc", "select"}
+"""Forgotten, so that an import fails at once; no boundary, since a child could still find them in memory."""
 
 _WARM_UP = """
 def entry(rows):
@@ -94,6 +98,12 @@ class Zygote:
         if "aslr_off" in self.asked:
             self.in_force.add("aslr_off")
         warnings.simplefilter("ignore")
+        vars(builtins).update(exit=sys.exit, quit=sys.exit)  # `site` would have made these
+        sys.path.clear()
+        sys.path_importer_cache.clear()
+        sys.argv, sys.orig_argv = [""], []
+        for name in _NOT_FOR_CANDIDATES | {name for name in sys.modules if name.split(".")[0] == __package__}:
+            sys.modules.pop(name, None)
 
     def silence(self) -> None:
         """Standard streams go nowhere: output costs the candidate time and us nothing."""
@@ -216,7 +226,7 @@ class Zygote:
         """Wait for a child that has been killed and report what it used."""
         _, status, usage = os.wait4(pid, 0)
         cpu_us = round((usage.ru_utime + usage.ru_stime) * 1e6)
-        self.channel.send(REAPED.pack(status, cpu_us, usage.ru_maxrss * 1024))
+        self.channel.send(REAPED.pack(pid, status, cpu_us, usage.ru_maxrss * 1024))
 
     def lock(self, memory_bytes: int, cpu_s: int) -> None:
         """In the child, before any candidate code: give up what is left."""

@@ -6,7 +6,6 @@ Not granted in many containers; Landlock and seccomp stop the same acts without 
 """
 
 import os
-from pathlib import Path
 
 from . import kernel
 
@@ -25,9 +24,14 @@ def enter() -> None:
     uid, gid = os.geteuid(), os.getegid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root after a change of user
     kernel.unshare(_FLAGS)
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
-    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{uid} {uid} 1")
+    _write("/proc/self/gid_map", f"{gid} {gid} 1")
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:  # noqa: PTH123 - pathlib would stay in every child's memory
+        file.write(text)
 
 
 def hide_files() -> None:

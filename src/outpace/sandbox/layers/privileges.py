@@ -15,7 +15,7 @@ _OWN_USERS = 1_900_000_000
 
 
 def become_nobody() -> None:
-    """Give up root for good, for a user id of our own (plain `nobody` where ids are mapped); others stay who they are."""
+    """Give up root for good, for a user id of our own, or `nobody` where ids are mapped; an ordinary user stays."""
     if os.geteuid() != 0:
         return
     os.setgroups([])

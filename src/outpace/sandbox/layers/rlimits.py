@@ -6,13 +6,13 @@ limits; NPROC counts per user and does nothing against root, so it is only a sec
 
 import resource
 
-STACK_BYTES = 64 * 2**20
-
 
 def bound(memory_bytes: int, cpu_s: int) -> None:
-    """Set hard limits on this process; they cannot be raised again by an ordinary user."""
+    """Hard limits on a child: its memory and CPU time; no new process, thread or descriptor."""
     _set(resource.RLIMIT_AS, memory_bytes)
     _set(resource.RLIMIT_CPU, cpu_s)
+    _set(resource.RLIMIT_NPROC, 0)
+    _set(resource.RLIMIT_NOFILE, 0)
 
 
 def bound_forever() -> None:
@@ -21,11 +21,6 @@ def bound_forever() -> None:
     _set(resource.RLIMIT_FSIZE, 0)
     _set(resource.RLIMIT_MEMLOCK, 0)
     _set(resource.RLIMIT_MSGQUEUE, 0)
-
-
-def no_processes() -> None:
-    """No process or thread can be added for this user; the zygote must not call it."""
-    _set(resource.RLIMIT_NPROC, 0)
 
 
 def _set(which: int, value: int) -> None:

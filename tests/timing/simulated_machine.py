@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from outpace.schema import Args, CallResult, Failure
+from outpace.timing import TimingSettings
+from outpace.timing.pace import Pacer
 
 NULL_NS = 43_000
 
@@ -29,7 +31,11 @@ class Program:
 
 @dataclass(kw_only=True)
 class SimulatedMachine:
-    """Noise as measured on a small machine: a bias per process, and per trial a one-sided exponential."""
+    """Noise as measured on a small machine: a bias per process, and per trial a one-sided exponential.
+
+    With a `busy_share`, another program comes and goes on the other half of the core: while it runs, everything
+    here takes `busy_slowdown` times the CPU time.
+    """
 
     seed: int = 0
     speed: float = 1.0
@@ -37,12 +43,18 @@ class SimulatedMachine:
     trial_noise: float = 0.004
     burst_chance: float = 0.0
     burst: float = 0.3
+    busy_share: float = 0.0
+    busy_slowdown: float = 1.8
+    busy_dwell_s: float = 0.02
     log: list[tuple[str, int, Any]] = field(default_factory=list)
     """(event, instance number, args or None) in order of occurrence."""
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
         self.opened: list[SimulatedInstance] = []
+        self.waited_s = 0.0
+        self._busy = self.rng.random() < self.busy_share
+        self._flips_in_s = 0.0
 
     def opener(self, program: Program, name: str = "candidate") -> "Callable[[], SimulatedInstance]":
         def open_instance() -> SimulatedInstance:
@@ -54,6 +66,28 @@ class SimulatedMachine:
 
     def null_opener(self) -> "Callable[[], SimulatedInstance]":
         return self.opener(Program(true_ns=0.0), "null")
+
+    def slowdown(self, true_ns: float) -> float:
+        """How much longer something takes that starts now; time passes."""
+        self._pass(true_ns / 1e9)
+        return self.busy_slowdown if self._busy else 1.0
+
+    def read_pace(self) -> int:
+        return round(30_000 * self.slowdown(30_000) * (1 + 0.05 * self.rng.random()) / self.speed)
+
+    def sleep(self, duration_s: float) -> None:
+        self.waited_s += duration_s
+        self._pass(duration_s)
+
+    def pacer(self, settings: TimingSettings) -> Pacer:
+        return Pacer(settings, self.read_pace, self.sleep)
+
+    def _pass(self, duration_s: float) -> None:
+        self._flips_in_s -= duration_s
+        while self._flips_in_s < 0 and 0.0 < self.busy_share < 1.0:
+            self._busy = not self._busy
+            share = self.busy_share if self._busy else 1.0 - self.busy_share
+            self._flips_in_s += self.rng.expovariate(1.0) * self.busy_dwell_s * 2 * share
 
     def events(self, name: str) -> Sequence[tuple[int, Any]]:
         return [(number, args) for event, number, args in self.log if event == name]
@@ -94,7 +128,7 @@ class SimulatedInstance:
         if machine.rng.random() < machine.burst_chance:
             noise += machine.rng.random() * machine.burst
         true_ns = NULL_NS + program.true_ns * (1.0 + self._bias) + program.extra_ns(call)
-        return round(true_ns * warm * (1.0 + noise) / machine.speed)
+        return round(true_ns * warm * (1.0 + noise) * machine.slowdown(true_ns) / machine.speed)
 
 
 def counter_inputs() -> Callable[[], Args]:

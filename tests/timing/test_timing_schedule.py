@@ -1,3 +1,4 @@
+import itertools
 import random
 
 import pytest
@@ -6,6 +7,7 @@ from simulated_machine import Program, SimulatedMachine, counter_inputs, is_echo
 from outpace.errors import InfrastructureError
 from outpace.schema import Failure, Outcome, Timing
 from outpace.timing import TimingSettings, measure_group
+from outpace.timing.pace import Pacer
 
 QUIET = {"process_bias": 0.0, "trial_noise": 0.0}
 
@@ -18,6 +20,7 @@ def measure(machine, programs, *, reference=None, judge=is_echo, settings=None, 
         judge,
         settings,
         rng=random.Random(seed),
+        pacer=machine.pacer(settings or TimingSettings()),
         **options,
     )
 
@@ -206,6 +209,46 @@ def test_without_a_clock_nothing_is_earned():
     assert result.note
 
 
+def test_busy_moments_are_waited_out_within_a_budget():
+    settings = TimingSettings(calm_wait_s=0.05)
+    machine = SimulatedMachine(busy_share=0.5)
+    measure(machine, [Program() for _ in range(4)], settings=settings)
+    assert 0.0 < machine.waited_s <= 0.05 + 1e-9
+
+
+def test_a_machine_that_is_always_busy_is_not_waited_for():
+    machine = SimulatedMachine(busy_share=1.0)
+    (result,) = measure(machine, [Program(true_ns=1e6)])
+    assert machine.waited_s == 0.0
+    assert pairs(result) == 2
+    assert result.high / result.low < 1.05
+
+
+def test_a_program_that_only_ran_in_busy_moments_gets_a_wide_interval():
+    machine = SimulatedMachine(**QUIET)
+    settings = TimingSettings(calm_wait_s=0.0, max_pairs=2)
+    paces = itertools.cycle([1.0] * 1 + [2.0] * 11)
+    pacer = Pacer(settings, lambda: round(30_000 * next(paces)), machine.sleep)
+    (result,) = measure_group(
+        [machine.opener(Program())], machine.opener(Program()), counter_inputs(), is_echo, settings, pacer=pacer
+    )
+    assert result.high / result.low > 1.4
+    assert result.bound_nearest_1 == 1.0
+
+
+def test_trials_are_repeated_until_enough_were_calm_but_not_for_ever():
+    settings = TimingSettings(trials=2, max_trials=5, calm_wait_s=0.0)
+    numbers = {
+        len(ns_T)
+        for seed in range(20)
+        for ns_T in measure(SimulatedMachine(seed=seed, busy_share=0.5), [Program()], settings=settings)[
+            0
+        ].candidate_ns_PT
+    }
+    assert min(numbers) == 2
+    assert max(numbers) == 5
+
+
 def test_raw_readings_are_kept_pair_by_pair():
     (result,) = measure(SimulatedMachine(), [Program()], settings=TimingSettings(trials=4))
     assert [len(ns_T) for ns_T in result.candidate_ns_PT] == [4, 4]
@@ -213,16 +256,18 @@ def test_raw_readings_are_kept_pair_by_pair():
 
 
 NOISY = {"process_bias": 0.01, "trial_noise": 0.02, "burst_chance": 0.2}
+BESIDE_A_NEIGHBOUR = {"process_bias": 0.005, "trial_noise": 0.02, "busy_share": 0.5}
+MACHINES = pytest.mark.parametrize("noise", [{}, NOISY, BESIDE_A_NEIGHBOUR], ids=["quiet", "noisy", "neighbour"])
 
 
-@pytest.mark.parametrize("noise", [{}, NOISY], ids=["quiet", "noisy"])
+@MACHINES
 def test_identical_programs_are_called_equal(noise):
     results = [t for seed in range(40) for t in measure(SimulatedMachine(seed=seed, **noise), [Program()] * 5)]
     assert sum(t.bound_nearest_1 != 1.0 for t in results) <= len(results) * 0.005
     assert sum(abs(t.ratio - 1.0) > 0.05 for t in results) == 0
 
 
-@pytest.mark.parametrize("noise", [{}, NOISY], ids=["quiet", "noisy"])
+@MACHINES
 @pytest.mark.parametrize(("apart", "share"), [(1.05, 0.95), (1.10, 0.99), (1.25, 1.0)])
 def test_a_group_is_ranked_right(noise, apart, share):
     right = 0
@@ -247,6 +292,7 @@ def test_a_machine_that_drifts_ranks_a_group_as_a_steady_one_does():
         drift,
         is_echo,
         rng=random.Random(1),
+        pacer=machine.pacer(TimingSettings()),
     )
     same, faster, fastest = (t.ratio for t in results)
     assert same == pytest.approx(1.0, rel=0.03)

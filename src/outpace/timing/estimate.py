@@ -2,18 +2,20 @@
 
 Not covered: whether the readings can be believed (the sandbox's business) and what a ratio is worth (a reward's).
 
-A process is priced by its least trial: noise only adds. Two exceptions keep untimed work from being free: when
-the mean charge of its trials exceeds the least one by more than `spill_slack` times what the reference shows, the
-mean counts (work was moved from one reading into another), and CPU spent on import and warm-up beyond `setup_allowance_ns` is spread over
-the trials. A program is priced by its cheapest process, less what an empty call costs.
+A program is priced by the least trial of its cheapest process, less what an empty call costs: noise only adds.
+Trials at a calm pace are preferred; others count only when there is none, scaled by their pace. Nothing is free for
+being done at another time: when the mean charge of a process exceeds its least one by more than `spill_slack` times
+what the reference shows, the mean counts (work was moved from one reading into another), and the price is at least
+what the first answer cost, import included (work was moved before the first timed call), with the same tolerance.
 
 Axes: `_P` process pairs, `_T` trials, `_N` tests.
 """
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from outpace.schema import Timing
 from outpace.timing.settings import TimingSettings
@@ -21,7 +23,7 @@ from outpace.timing.settings import TimingSettings
 Reading = float | None
 """One charge in nanoseconds; None, NaN, infinite or below the floor: void."""
 
-_WIDTH_OF_NULL = 0.1
+_LEFT_OF_NULL = 0.1
 """Least share of the empty call's cost that is left after subtracting it: its own uncertainty."""
 
 
@@ -30,8 +32,19 @@ class ProcessReadings:
     """What the parent charged one process: its import, its warm-up call and its timed calls."""
 
     trials_ns: Sequence[Reading]
+    paces_T: Sequence[float] = ()
+    """How much slower than at its best the core ran around each trial, 1.0 or more; empty: always at its best."""
     load_ns: Reading = None
     warmup_ns: Reading = None
+    warmup_pace: float = 1.0
+
+
+class _Price(NamedTuple):
+    """What one process shows: its least usable trial, how far its mean exceeds that, and whether it was calm."""
+
+    least_ns: float
+    spill: float
+    is_calm: bool
 
 
 def estimate(
@@ -47,6 +60,7 @@ def estimate(
     Args:
         candidate_P: readings of the candidate, one entry per fresh process.
         reference_P: readings of the reference; entry p ran together with the candidate's entry p.
+        settings: thresholds and bounds.
         null_ns: CPU cost of a call that does nothing, with arguments and result of the same size.
         trusted: False when the clock was not exact; the numbers are kept, but must not be paid for.
 
@@ -54,26 +68,29 @@ def estimate(
         Always finite. Without one usable reading on each side: ratio 1, the widest interval, not trusted.
     """
     settings = settings or TimingSettings()
-    tolerated = settings.spill_slack * max((_spill(p.trials_ns, settings) for p in reference_P), default=1.0)
-    prices_P = [_price(p, tolerated, settings) for p in candidate_P]
-    least_P = [_least(p.trials_ns, settings) for p in reference_P]
     raw = {"candidate_ns_PT": _raw(candidate_P, settings), "reference_ns_PT": _raw(reference_P, settings)}
-    voided = sum(len(p.trials_ns) for p in (*candidate_P, *reference_P)) - sum(
-        len(ns_T) for ns_PT in raw.values() for ns_T in ns_PT
-    )
-    note = f"{voided} impossible readings voided" if voided else ""
-    cost_P = sorted(_net(ns, null_ns, settings) for ns in prices_P if ns is not None)
-    base_P = sorted(_net(ns, null_ns, settings) for ns in least_P if ns is not None)
+    note = _note(raw.values(), (*candidate_P, *reference_P))
+    base_P, base_is_calm = _calmest([price for p in reference_P if (price := process_price(p, settings))])
+    cost_P, cost_is_calm = _calmest([price for p in candidate_P if (price := process_price(p, settings))])
     if not cost_P or not base_P:
         return unknown(settings, note or "no usable reading")
-    half_width = _half_width(cost_P, base_P, settings)
-    floor = max(settings.noise_floor, math.expm1(_gap(base_P)))
-    ratio = base_P[0] / cost_P[0]
+    tolerated = settings.spill_slack * max(price.spill for price in base_P)
+    floor_ns = _first_answer_ns(candidate_P, reference_P, base_P, settings)
+    base_ns_P = sorted(_net(price.least_ns, null_ns, settings) for price in base_P)
+    cost_ns_P = sorted(
+        _net(max(price.least_ns * max(1.0, price.spill / tolerated), floor_ns), null_ns, settings) for price in cost_P
+    )
+    half_width = max(
+        settings.min_half_width if min(len(cost_P), len(base_P)) > 1 else settings.single_half_width,
+        settings.min_half_width if cost_is_calm and base_is_calm else settings.rough_half_width,
+        settings.spread_weight * (_gap(cost_ns_P) + _gap(base_ns_P)),
+    )
+    ratio = base_ns_P[0] / cost_ns_P[0]
     return Timing(
         ratio=_clip(ratio, settings),
         low=_clip(ratio * math.exp(-half_width), settings),
         high=_clip(ratio * math.exp(half_width), settings),
-        noise_floor=floor,
+        noise_floor=max(settings.noise_floor, math.expm1(_gap(base_ns_P))),
         trusted=trusted,
         note=note,
         **raw,
@@ -122,50 +139,68 @@ def estimate_over_tests(
     )
 
 
-def null_cost(readings_T: Sequence[Reading], settings: TimingSettings) -> float:
-    """The least usable reading of an empty call; 0 when there is none."""
-    return _least(readings_T, settings) or 0.0
-
-
-def _usable(ns: Reading, settings: TimingSettings) -> bool:
-    return ns is not None and math.isfinite(ns) and ns >= settings.floor_ns
-
-
-def _least(trials_ns: Sequence[Reading], settings: TimingSettings) -> float | None:
-    return min((ns for ns in trials_ns if ns is not None and _usable(ns, settings)), default=None)
-
-
-def _spill(trials_ns: Sequence[Reading], settings: TimingSettings) -> float:
-    """Mean charge over least charge of one process; 1 when nothing is usable."""
-    ns_T = [ns for ns in trials_ns if ns is not None and _usable(ns, settings)]
-    return sum(ns_T) / len(ns_T) / min(ns_T) if ns_T else 1.0
-
-
-def _price(process: ProcessReadings, tolerated: float, settings: TimingSettings) -> float | None:
-    least = _least(process.trials_ns, settings)
-    if least is None:
+def process_price(process: ProcessReadings, settings: TimingSettings) -> _Price | None:
+    """The least trial of a process, from its calm trials where there are any; None when no trial is usable."""
+    paces_T = process.paces_T or (1.0,) * len(process.trials_ns)
+    trials = [
+        (ns, max(pace, 1.0))
+        for ns, pace in zip(process.trials_ns, paces_T, strict=True)
+        if ns is not None and _usable(ns, settings)
+    ]
+    if not trials:
         return None
-    paid = least * max(1.0, _spill(process.trials_ns, settings) / tolerated)
-    setup = _finite(process.load_ns) + max(0.0, _finite(process.warmup_ns) - least)
-    return paid + max(0.0, setup - settings.setup_allowance_ns) / len(process.trials_ns)
+    even_T = [ns / pace for ns, pace in trials]
+    calm_T = [ns for ns, pace in trials if pace <= settings.calm_pace]
+    return _Price(least_ns=min(calm_T or even_T), spill=statistics.fmean(even_T) / min(even_T), is_calm=bool(calm_T))
 
 
-def _finite(ns: Reading) -> float:
-    return ns if ns is not None and math.isfinite(ns) else 0.0
+def _calmest(prices: Sequence[_Price]) -> tuple[Sequence[_Price], bool]:
+    calm = [price for price in prices if price.is_calm]
+    return calm or prices, bool(calm)
+
+
+def _first_answer_ns(
+    candidate_P: Sequence[ProcessReadings],
+    reference_P: Sequence[ProcessReadings],
+    base_P: Sequence[_Price],
+    settings: TimingSettings,
+) -> float:
+    """What the candidate's cheapest first answer cost, in terms of a later one; 0 when it is not known."""
+    first_ns, reference_first_ns = _least_warmup(candidate_P, settings), _least_warmup(reference_P, settings)
+    loads_ns, reference_loads_ns = _finite(p.load_ns for p in candidate_P), _finite(p.load_ns for p in reference_P)
+    import_ns = min(loads_ns, default=0.0) - max(reference_loads_ns, default=0.0) - settings.setup_allowance_ns
+    if first_ns is None or reference_first_ns is None:
+        return max(import_ns, 0.0)
+    warming = max(1.0, reference_first_ns / min(price.least_ns for price in base_P))
+    return max(import_ns, 0.0) + first_ns / (settings.spill_slack * warming)
+
+
+def _least_warmup(process_P: Sequence[ProcessReadings], settings: TimingSettings) -> float | None:
+    return min(
+        (
+            p.warmup_ns / max(p.warmup_pace, 1.0)
+            for p in process_P
+            if p.warmup_ns is not None and _usable(p.warmup_ns, settings)
+        ),
+        default=None,
+    )
+
+
+def _finite(readings: Iterable[Reading]) -> list[float]:
+    return [ns for ns in readings if ns is not None and math.isfinite(ns)]
+
+
+def _usable(ns: float, settings: TimingSettings) -> bool:
+    return math.isfinite(ns) and ns >= settings.floor_ns
 
 
 def _net(ns: float, null_ns: float, settings: TimingSettings) -> float:
-    return max(ns - null_ns, _WIDTH_OF_NULL * null_ns, float(settings.floor_ns))
+    return max(ns - null_ns, _LEFT_OF_NULL * null_ns, float(settings.floor_ns))
 
 
 def _gap(sorted_P: Sequence[float]) -> float:
     """How far the two cheapest processes disagree, in log units: how well the minimum is known."""
     return math.log(sorted_P[1] / sorted_P[0]) if len(sorted_P) > 1 else 0.0
-
-
-def _half_width(cost_P: Sequence[float], base_P: Sequence[float], settings: TimingSettings) -> float:
-    least = settings.min_half_width if min(len(cost_P), len(base_P)) > 1 else settings.single_half_width
-    return max(least, settings.spread_weight * (_gap(cost_P) + _gap(base_P)))
 
 
 def _clip(ratio: float, settings: TimingSettings) -> float:
@@ -174,3 +209,8 @@ def _clip(ratio: float, settings: TimingSettings) -> float:
 
 def _raw(readings_P: Sequence[ProcessReadings], settings: TimingSettings) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(round(ns) for ns in p.trials_ns if ns is not None and _usable(ns, settings)) for p in readings_P)
+
+
+def _note(kept: Iterable[tuple[tuple[int, ...], ...]], given: Sequence[ProcessReadings]) -> str:
+    voided = sum(len(p.trials_ns) for p in given) - sum(len(ns_T) for ns_PT in kept for ns_T in ns_PT)
+    return f"{voided} impossible readings voided" if voided else ""

@@ -1,10 +1,11 @@
-"""One program in one fresh process: its readings, its values, and the failure that ends it. Judges nothing itself."""
+"""One program in one fresh process: its readings, its values, and the failure that ends it."""
 
 from collections.abc import Callable
 from typing import Any
 
 from outpace.schema import Args, Failure, Instance, Outcome
 from outpace.timing.estimate import ProcessReadings
+from outpace.timing.pace import Pacer
 from outpace.timing.settings import TimingSettings
 
 Judge = Callable[[Any, Args], bool]
@@ -12,45 +13,54 @@ Judge = Callable[[Any, Args], bool]
 
 
 class Lane:
-    """Calls one instance round after round, until it fails or has had its share of CPU."""
+    """Calls one instance round after round, until it fails, has enough calm trials or has had its share of CPU."""
 
-    def __init__(self, instance: Instance, settings: TimingSettings) -> None:
+    def __init__(self, instance: Instance, pacer: Pacer, settings: TimingSettings) -> None:
         self.failure: Failure | None = instance.load_failure
-        self._instance, self._settings = instance, settings
+        self._instance, self._pacer, self._settings = instance, pacer, settings
         self._charges_ns: list[int | None] = []
-        self._values: list[Any] = []
-
-    @property
-    def last_value(self) -> Any:
-        """The value of the latest call."""
-        return self._values[-1]
+        self._paces_ns: list[int] = []
+        self._values: dict[int, Any] = {}
+        self.last_value: Any = None
 
     def wants_more(self) -> bool:
         """Whether the next round includes this program: one trial at least, and no more once the budget is used."""
-        if self.failure is not None:
+        trials = len(self._charges_ns) - 1
+        if self.failure is not None or trials >= self._settings.max_trials:
             return False
-        spent_ns = sum(ns for ns in self._charges_ns if ns is not None)
-        return len(self._charges_ns) < 2 or spent_ns < self._settings.process_budget_ns
+        if sum(ns for ns in self._charges_ns if ns is not None) >= self._settings.process_budget_ns:
+            return trials < 1
+        return sum(map(self._pacer.is_calm, self._paces_ns[1:])) < self._settings.trials
 
-    def run(self, args: Args) -> None:
-        """Call once; a failure ends the lane."""
+    def run(self, turn: int, args: Args, pace_ns: int) -> int:
+        """Call once in round `turn`, `pace_ns` being the pace before it; returns the pace after it."""
         result = self._instance.call(args)
+        after_ns = self._pacer.read()
         if result.failure is not None:
             self.failure = result.failure
-            return
-        self._charges_ns.append(result.cpu_ns)
-        self._values.append(result.value)
+        else:
+            self._charges_ns.append(result.cpu_ns)
+            self._paces_ns.append(max(pace_ns, after_ns))
+            self._values[turn] = self.last_value = result.value
+        return after_ns
 
     def close(self) -> None:
         """End the process; what it did after its last reply is found out here, and outweighs any other failure."""
         self.failure = self._instance.close() or self.failure
 
     def judge(self, is_right: Judge, turn: int, args: Args) -> None:
-        """Judge the value of one round, the warm-up's too; a wrong one is the candidate's failure."""
-        if self.failure is None and turn < len(self._values) and not is_right(self._values[turn], args):
+        """Judge the value of one round, the warm-up's too, and let it go; a wrong one is the candidate's failure."""
+        if turn in self._values and not is_right(self._values.pop(turn), args) and self.failure is None:
             self.failure = Failure(outcome=Outcome.WRONG, reason="wrong_while_timed")
 
     def readings(self) -> ProcessReadings:
-        """What the process was charged."""
-        warmup, *trials = self._charges_ns or [None]
-        return ProcessReadings(load_ns=self._instance.load_cpu_ns, warmup_ns=warmup, trials_ns=tuple(trials))
+        """What the process was charged, and at which pace beside the best of the whole measurement."""
+        warmup_ns, *trials_ns = self._charges_ns or [None]
+        warmup_pace, *paces_T = [ns / self._pacer.best_ns for ns in self._paces_ns] or [1.0]
+        return ProcessReadings(
+            load_ns=self._instance.load_cpu_ns,
+            warmup_ns=warmup_ns,
+            warmup_pace=warmup_pace,
+            trials_ns=tuple(trials_ns),
+            paces_T=tuple(paces_T),
+        )

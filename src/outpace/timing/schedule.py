@@ -20,8 +20,9 @@ from typing import TypeVar
 from outpace.errors import InfrastructureError
 from outpace.schema import Args, Failure, Instance, Timing
 from outpace.timing.caches import sweeper
-from outpace.timing.estimate import ProcessReadings, Reading, estimate, null_cost
+from outpace.timing.estimate import estimate, process_price
 from outpace.timing.lane import Judge, Lane
+from outpace.timing.pace import Pacer
 from outpace.timing.settings import TimingSettings
 
 _T = TypeVar("_T")
@@ -47,6 +48,7 @@ def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is l
     open_null: Open | None = None,
     clock: str = "exact",
     rng: random.Random | None = None,
+    pacer: Pacer | None = None,
 ) -> list[Timing | Failure]:
     """Time the candidates of one group beside the reference, interleaved on the same fresh inputs.
 
@@ -60,6 +62,7 @@ def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is l
         open_null: opens `null_source(...)`; None: calls are priced with what the wire costs.
         clock: `Isolation.clock`; anything but `exact` makes every timing untrusted.
         rng: order of the programs in a round.
+        pacer: tells calm moments from busy ones; the default times a loop on the calling thread's core.
 
     Returns:
         For each candidate its timing, or the failure (also a wrong value) that voids it.
@@ -71,7 +74,7 @@ def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is l
     results: list[Timing | Failure] = []
     for start in range(0, len(open_candidate_G), settings.max_together):
         together = open_candidate_G[start : start + settings.max_together]
-        race = _Race(together, open_reference, open_null, settings, rng or random.Random())
+        race = _Race(together, open_reference, open_null, settings, rng or random.Random(), pacer or Pacer(settings))
         results += race.run(next_args, judge, trusted=clock == "exact")
     return results
 
@@ -86,14 +89,15 @@ class _Race:
         open_null: Open | None,
         settings: TimingSettings,
         rng: random.Random,
+        pacer: Pacer,
     ) -> None:
         self._open_G, self._open_reference, self._open_null = open_candidate_G, open_reference, open_null
-        self._settings, self._rng = settings, rng
+        self._settings, self._rng, self._pacer = settings, rng, pacer
         self._sweep = sweeper(settings.evict_bytes)
-        self._candidate_GP: list[list[ProcessReadings]] = [[] for _ in open_candidate_G]
-        self._reference_GP: list[list[ProcessReadings]] = [[] for _ in open_candidate_G]
+        self._pairs_G: list[list[tuple[Lane, Lane]]] = [[] for _ in open_candidate_G]
+        """For each candidate the lanes of its pairs: its own and the reference's."""
         self._failure_G: list[Failure | None] = [None] * len(open_candidate_G)
-        self._null_T: Sequence[Reading] = ()
+        self._null: Lane | None = None
 
     def run(self, next_args: Callable[[], Args], judge: Judge, *, trusted: bool) -> list[Timing | Failure]:
         """Add pairs until every verdict is clear or the effort is used up."""
@@ -109,33 +113,35 @@ class _Race:
         inputs = [next_args() for _ in range(1 + self._settings.trials)]
         with ExitStack() as processes:
             reference = self._start(self._open_reference, processes)
-            null = self._start(self._open_null, processes) if self._open_null and not self._null_T else None
+            null = self._start(self._open_null, processes) if self._open_null and self._null is None else None
             lane_G = {g: self._start(self._open_G[g], processes) for g in self._shuffled(entrants)}
-            for turn, args in enumerate(inputs):
+            for turn in range(1 + self._settings.max_trials):
                 lanes = [lane for lane in lane_G.values() if lane.wants_more()]
-                self._run_round(args, [*lanes, null] if null and turn > 0 else lanes, reference)
+                if turn > 0 and not lanes and not reference.wants_more():
+                    break
+                if turn >= len(inputs):
+                    inputs.append(next_args())
+                self._run_round(turn, inputs[turn], [*lanes, null] if null and turn > 0 else lanes, reference)
                 if null and turn == 0:
-                    null.run((reference.last_value,))
+                    null.run(turn, (reference.last_value,), self._pacer.read())
         for turn, args in enumerate(inputs):
-            reference.judge(judge, turn, args)
-            for lane in lane_G.values():
+            for lane in (*lane_G.values(), reference):
                 lane.judge(judge, turn, args)
         _require(reference)
+        self._null = self._null or null
         for g, lane in lane_G.items():
             self._failure_G[g] = lane.failure
-            self._candidate_GP[g].append(lane.readings())
-            self._reference_GP[g].append(reference.readings())
-        if null is not None:
-            self._null_T = null.readings().trials_ns
+            self._pairs_G[g].append((lane, reference))
 
-    def _run_round(self, args: Args, lanes: Sequence[Lane], reference: Lane) -> None:
+    def _run_round(self, turn: int, args: Args, lanes: Sequence[Lane], reference: Lane) -> None:
+        pace_ns: int | None = None
         for lane in (*self._shuffled(lanes), reference):
             self._sweep()
-            lane.run(args)
+            pace_ns = lane.run(turn, args, self._pacer.wait_for_calm(pace_ns))
         _require(reference)
 
     def _start(self, open_program: Open, processes: ExitStack) -> Lane:
-        lane = Lane(open_program(), self._settings)
+        lane = Lane(open_program(), self._pacer, self._settings)
         processes.callback(lane.close)
         return lane
 
@@ -143,28 +149,28 @@ class _Race:
         return self._rng.sample(items, len(items))
 
     def _timing(self, g: int, *, trusted: bool = True) -> Timing:
+        null = self._null and process_price(self._null.readings(), self._settings)
         return estimate(
-            self._candidate_GP[g],
-            self._reference_GP[g],
+            [mine.readings() for mine, _ in self._pairs_G[g]],
+            [reference.readings() for _, reference in self._pairs_G[g]],
             self._settings,
-            null_ns=null_cost(self._null_T, self._settings),
+            null_ns=null.least_ns if null else 0.0,
             trusted=trusted,
         )
 
     def _unclear(self) -> list[int]:
         """Candidates that deserve another pair of processes."""
-        running = [g for g, failure in enumerate(self._failure_G) if failure is None]
-        timing_G = {g: self._timing(g) for g in running}
+        timing_G = {g: self._timing(g) for g, failure in enumerate(self._failure_G) if failure is None}
         return [
             g
-            for g in running
-            if len(self._candidate_GP[g]) < self._settings.min_pairs
-            or (len(self._candidate_GP[g]) < self._settings.max_pairs and self._is_unclear(g, timing_G))
+            for g in timing_G
+            if len(self._pairs_G[g]) < self._settings.min_pairs
+            or (len(self._pairs_G[g]) < self._settings.max_pairs and self._is_unclear(g, timing_G))
         ]
 
     def _is_unclear(self, g: int, timing_G: Mapping[int, Timing]) -> bool:
         settings, mine = self._settings, timing_G[g]
-        if _half_width(mine) > settings.clear_half_width or _disagreement(mine) > settings.pair_agreement:
+        if _half_width(mine) > settings.clear_half_width or self._disagreement(g) > settings.pair_agreement:
             return True
         for other, theirs in timing_G.items():
             apart = abs(math.log(mine.ratio / theirs.ratio))
@@ -172,27 +178,19 @@ class _Race:
                 return True
         return False
 
+    def _disagreement(self, g: int) -> float:
+        """How far the ratio of minima lies from the median ratio of the pairs, in log units."""
+        least_P = [[process_price(lane.readings(), self._settings) for lane in pair] for pair in self._pairs_G[g]]
+        usable_P = [(mine.least_ns, base.least_ns) for mine, base in least_P if mine and base]
+        if not usable_P:
+            return math.inf
+        mine_P, base_P = zip(*usable_P, strict=True)
+        middle = statistics.median(base / mine for mine, base in usable_P)
+        return abs(math.log(middle * min(mine_P) / min(base_P)))
+
 
 def _half_width(timing: Timing) -> float:
     return math.log(timing.high / timing.low) / 2
-
-
-def _disagreement(timing: Timing) -> float:
-    """How far the ratio of minima lies from the median ratio of the pairs, in log units."""
-    ratios_P = [
-        min(reference_T) / min(candidate_T)
-        for candidate_T, reference_T in zip(timing.candidate_ns_PT, timing.reference_ns_PT, strict=True)
-        if candidate_T and reference_T
-    ]
-    if not ratios_P:
-        return math.inf
-    return abs(
-        math.log(statistics.median(ratios_P) / (_least(timing.reference_ns_PT) / _least(timing.candidate_ns_PT)))
-    )
-
-
-def _least(ns_PT: Sequence[Sequence[int]]) -> int:
-    return min(min(ns_T) for ns_T in ns_PT if ns_T)
 
 
 def _require(reference: Lane) -> None:

@@ -18,7 +18,9 @@ class TimingSettings:
     max_pairs: int = 5
     """Fresh process pairs a candidate gets at most, when its verdict stays unclear."""
     trials: int = 2
-    """Timed calls per process, after one warm-up call."""
+    """Timed calls per process at a calm pace, after one warm-up call."""
+    max_trials: int = 6
+    """Timed calls per process at most, when the machine is not calm."""
     process_budget_ns: int = 60_000_000
     """A process that has used more CPU than this gets no further trial (it has had at least one)."""
     group_budget_s: float = 5.0
@@ -26,16 +28,23 @@ class TimingSettings:
     max_together: int = 16
     """Candidates that share one schedule and its reference processes; larger groups are split."""
 
+    calm_pace: float = 1.2
+    """A trial is calm when the core ran at most this much slower than at its best, before and after it."""
+    calm_wait_s: float = 0.1
+    """Time that one measurement may spend waiting for calm moments."""
+
     clear_half_width: float = 0.03
     """A candidate whose interval is wider than this (relative half-width) gets another pair."""
     pair_agreement: float = 0.04
     """So does one whose ratio of minima is further than this from the median of its pairs' ratios."""
-    spread_weight: float = 0.5
+    spread_weight: float = 1.0
     """Share of the disagreement between the two fastest processes that widens the interval; at most 1."""
-    min_half_width: float = 0.01
+    min_half_width: float = 0.015
     """No interval is narrower than this, however well two processes agree."""
     single_half_width: float = 0.05
     """Half-width of the interval when there is only one process pair."""
+    rough_half_width: float = 0.2
+    """Half-width of the interval when a program never ran at a calm pace."""
     noise_floor: float = 0.02
     """Least relative difference that counts as one; raised to what the reference shows against itself."""
 
@@ -44,20 +53,23 @@ class TimingSettings:
     max_ratio: float = 1_000.0
     """Ratios are clipped to this and to its reciprocal."""
     spill_slack: float = 1.25
-    """How far the mean charge of a process may exceed its least one before the mean counts instead."""
-    setup_allowance_ns: int = 40_000_000
-    """CPU for import and warm-up that is free (honest imports); the excess is spread over the timed calls."""
+    """How far the mean charge of a process may exceed its least one, and a first call a later one, beyond what the
+    reference shows, before the excess is paid for."""
+    setup_allowance_ns: int = 1_000_000
+    """CPU that an import may use beyond the reference's import before it is paid for with every answer."""
 
     evict_bytes: int = 0
     """Memory swept before every call so that it starts with cold caches; 0: warm. See `eviction_bytes()`."""
 
     def __post_init__(self) -> None:
-        at_least_1 = ("min_pairs", "trials", "floor_ns", "max_together")
+        at_least_1 = ("min_pairs", "trials", "floor_ns", "max_together", "calm_pace")
         for name in at_least_1:
             if getattr(self, name) < 1:
                 raise ConfigError(f"timing.{name} must be at least 1, got {getattr(self, name)!r}")
         if self.max_pairs < self.min_pairs:
             raise ConfigError(f"timing.max_pairs ({self.max_pairs}) must not be below min_pairs ({self.min_pairs})")
+        if self.max_trials < self.trials:
+            raise ConfigError(f"timing.max_trials ({self.max_trials}) must not be below trials ({self.trials})")
         if not 0.0 <= self.spread_weight <= 1.0:
             raise ConfigError(f"timing.spread_weight must lie in 0..1, got {self.spread_weight!r}")
         for name in ("max_ratio", "spill_slack"):
@@ -66,10 +78,12 @@ class TimingSettings:
         not_negative = (
             "process_budget_ns",
             "group_budget_s",
+            "calm_wait_s",
             "clear_half_width",
             "pair_agreement",
             "min_half_width",
             "single_half_width",
+            "rough_half_width",
             "noise_floor",
             "setup_allowance_ns",
             "evict_bytes",

@@ -1,7 +1,7 @@
 """A policy as a source of completions, drawn by outpace's own sampler. Imports torch when it is called, not before."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from outpace.evaluate.settings import Completion, EvalSettings, SampleCompletions
 from outpace.extract import ReasoningMarkers, split_reasoning_ids
@@ -24,19 +24,6 @@ def from_policy(policy: "Policy", prompt_of: Callable[[Task], Prompt] | None = N
     """
     markers = ReasoningMarkers.from_tokenizer(policy.tokenizer)
 
-    def completion(generation: "Generation") -> Completion:
-        answer = None
-        if markers.known:
-            parts = split_reasoning_ids(generation.completion_ids, markers)
-            if parts.reasoning_ids or not parts.complete:
-                answer = policy.tokenizer.decode(parts.answer_ids, skip_special_tokens=True)
-        return Completion(
-            text=generation.text,
-            finished=generation.finished,
-            tokens=len(generation.completion_ids),
-            answer=answer,
-        )
-
     def draw(tasks: Sequence[Task], settings: EvalSettings, seed: int) -> list[list[Completion]]:
         from outpace.policy import SamplingSettings, sample
 
@@ -45,6 +32,24 @@ def from_policy(policy: "Policy", prompt_of: Callable[[Task], Prompt] | None = N
         prompts = [prompt_of(task) if prompt_of else task.prompt for task in tasks]
         generations = sample(policy, prompts, sampling, num_generations=count, seed=seed)
         groups = [generations[start : start + count] for start in range(0, len(generations), count)]
-        return [[completion(generation) for generation in group] for group in groups]
+        return [[completion_of(generation, policy.tokenizer, markers) for generation in group] for group in groups]
 
     return draw
+
+
+def completion_of(generation: "Generation", tokenizer: Any, markers: ReasoningMarkers) -> Completion:
+    """What was drawn as what is graded: the answer is what follows the reasoning, empty when that never ended."""
+    answer = None
+    if markers.known:
+        opened = markers.think is not None and _last_marker(generation.prompt_ids, markers) == markers.think
+        parts = split_reasoning_ids(generation.completion_ids, markers, already_thinking=opened)
+        if parts.reasoning_ids or not parts.complete:
+            answer = tokenizer.decode(list(parts.answer_ids), skip_special_tokens=True)
+    return Completion(
+        text=generation.text, finished=generation.finished, tokens=len(generation.completion_ids), answer=answer
+    )
+
+
+def _last_marker(ids: Sequence[int], markers: ReasoningMarkers) -> int | None:
+    """The last reasoning marker of a prompt; its template may have opened the reasoning."""
+    return next((token for token in reversed(ids) if token in (markers.think, markers.end_think)), None)

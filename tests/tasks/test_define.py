@@ -8,7 +8,8 @@ import pytest
 from outpace.errors import TaskError
 from outpace.schema import Args, Purpose
 from outpace.tasks import exact, task
-from outpace.tasks.define import TaskDefinition, missing_names
+from outpace.tasks.define import TaskDefinition
+from outpace.tasks.reading import missing_names
 
 OUTSIDE = 3
 

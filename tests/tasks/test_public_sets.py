@@ -104,7 +104,7 @@ def test_a_humaneval_prompt_shows_the_program_to_complete() -> None:
 
 @needs_mbpp
 def test_an_mbpp_prompt_shows_its_first_assert_and_no_other() -> None:
-    text = get(f"mbpp:{MBPP}#mbpp/2").prompt[0]["content"]
+    text = ROWS[1].prompt[0]["content"]
     assert "`similar_elements`" in text
     assert "assert similar_elements((3, 4, 5, 6),(5, 7, 4, 10)) == (4, 5)" in text
     assert "(11, 12, 14, 13)" not in text
@@ -113,7 +113,7 @@ def test_an_mbpp_prompt_shows_its_first_assert_and_no_other() -> None:
 @needs_mbpp
 @pytest.mark.parametrize("row", [row for row, _ in ADAPTED])
 def test_an_adapted_check_passes_with_the_published_solution(row: int) -> None:
-    task = get(f"mbpp:{MBPP}#mbpp/{row}")
+    task = ROWS[row - 1]
     assert task.adapter is not None
     assert task.test_code is not None
     candidate: dict[str, object] = {}

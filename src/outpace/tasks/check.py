@@ -17,10 +17,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from outpace.errors import TaskError
 from outpace.schema import Args, Failure, Outcome, Purpose, Sandbox, Task
+from outpace.source import Definition, find_entry_point
 from outpace.tasks.compare import exact
-from outpace.tasks.define import missing_names
 from outpace.tasks.prompt import PYTHON_VERSION
+from outpace.tasks.reading import functions_of, missing_names, tree_of
 
 SEEDS = (1, 2, 3)
 MIN_MS, AIM_MS, MAX_MS = 0.5, "1-20", 40.0
@@ -87,14 +89,12 @@ def _check_reference(task: Task) -> Iterable[Finding]:
     if task.reference is None:
         return
     try:
-        names = {
-            node.name for node in ast.parse(task.reference).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        }
+        tree = tree_of(task.reference)
         missing = missing_names(task.reference)
-    except (SyntaxError, ValueError) as error:
+    except TaskError as error:
         yield Finding("reference_syntax", f"the reference does not parse: {error}")
         return
-    if task.entry_point.split(".")[0] not in names:
+    if find_entry_point(tree, task.entry_point) is Definition.ABSENT:
         yield Finding("reference_entry_point", f"the reference does not define {task.entry_point}")
     if missing:
         yield Finding("reference_names", f"the reference uses names that it does not define: {', '.join(missing)}")
@@ -104,12 +104,11 @@ def _check_test_code(task: Task) -> Iterable[Finding]:
     if task.test_code is None:
         return
     try:
-        tree = ast.parse(task.test_code)
-    except (SyntaxError, ValueError) as error:
+        tree = tree_of(task.test_code)
+    except TaskError as error:
         yield Finding("test_code_syntax", f"the test code does not parse: {error}")
         return
-    checks = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
-    if not checks:
+    if "check" not in functions_of(task.test_code):
         yield Finding("test_code_check", "the test code does not define check(candidate)")
     if not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
         yield Finding("test_code_asserts", "the test code has no assert")

@@ -18,10 +18,8 @@ The reference's source is taken as text and runs in a child, so it must stand al
 """
 
 import ast
-import builtins
 import inspect
 import re
-import symtable
 import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -30,6 +28,7 @@ from outpace.errors import TaskError
 from outpace.schema import Args, Comparator, InputGenerator, Limits, Task
 from outpace.tasks.compare import exact
 from outpace.tasks.prompt import build_prompt
+from outpace.tasks.reading import missing_names, tree_of
 
 _ID = re.compile(r"[a-z0-9_]+(/[A-Za-z0-9_.-]+)+")
 
@@ -149,27 +148,6 @@ def task(  # noqa: PLR0913 -- one keyword per field of a task, so that a definit
     return decorate
 
 
-def missing_names(source: str) -> list[str]:
-    """Names that `source` reads but that neither it nor Python defines, sorted; empty when it stands alone.
-
-    Raises SyntaxError when it does not parse. Names made by `exec` or `import *` are not seen.
-    """
-    top = symtable.symtable(source, "<reference>", "exec")
-    known = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
-    known |= {symbol.get_name() for symbol in top.get_symbols() if symbol.is_namespace()}
-    known |= set(dir(builtins)) | {"__name__", "__doc__"}
-    missing = set()
-    tables = [top]
-    while tables:
-        table = tables.pop()
-        tables.extend(table.get_children())
-        for symbol in table.get_symbols():
-            is_global_read = symbol.is_referenced() and (symbol.is_global() or table is top)
-            if is_global_read and symbol.get_name() not in known:
-                missing.add(symbol.get_name())
-    return sorted(missing)
-
-
 def _reference_source(function: Callable[..., Any], task_id: str) -> str:
     """The text of `function` without its decorators."""
     if not inspect.isfunction(function) or function.__name__ == "<lambda>":
@@ -179,7 +157,7 @@ def _reference_source(function: Callable[..., Any], task_id: str) -> str:
     except (OSError, TypeError) as error:
         name = function.__name__
         raise TaskError(f"task {task_id}: the source of {name} cannot be read; put it in a file") from error
-    definition = ast.parse(text).body[0]
+    definition = tree_of(text).body[0]
     if not isinstance(definition, ast.FunctionDef):
         raise TaskError(f"task {task_id}: @task must decorate a plain function (def), not a coroutine or class")
     source = "\n".join(text.splitlines()[definition.lineno - 1 :]) + "\n"

@@ -19,6 +19,7 @@ from outpace.errors import TaskError
 from outpace.schema import Task
 from outpace.tasks.compare import exact
 from outpace.tasks.prompt import build_prompt
+from outpace.tasks.reading import functions_of, names_in, tree_of
 
 _STATEMENT = "Complete the program below. Give all of it, with its imports and helper functions:"
 
@@ -62,19 +63,15 @@ def _task(problem: dict[str, Any]) -> Task:
 
 
 def _signature(program: str, entry_point: str) -> str:
-    arguments = next(
-        node.args.args
-        for node in ast.parse(program).body
-        if isinstance(node, ast.FunctionDef) and node.name == entry_point
-    )
+    arguments = functions_of(program)[entry_point].args.args
     return f"{entry_point}({', '.join(argument.arg for argument in arguments)})"
 
 
 def _test_code(test: str, reference: str, entry_point: str) -> str:
     """The published test, after the parts of the program that it uses."""
-    used = {node.id for node in ast.walk(ast.parse(test)) if isinstance(node, ast.Name)}
+    used = names_in(test)
     parts = []
-    for node in ast.parse(reference).body:
+    for node in tree_of(reference).body:
         is_import = isinstance(node, ast.Import | ast.ImportFrom)
         if is_import or (isinstance(node, ast.FunctionDef) and (node.name != entry_point or entry_point in used)):
             parts.append(ast.unparse(node))

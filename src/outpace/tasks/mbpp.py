@@ -19,6 +19,7 @@ from outpace.tasks.compare import exact
 from outpace.tasks.files import read_rows
 from outpace.tasks.mbpp_adapters import ADAPTED
 from outpace.tasks.prompt import build_prompt
+from outpace.tasks.reading import functions_of, names_in, tree_of
 
 _KEYS = {"task_id": int, "text": str, "code": str, "test_list": list}
 _FIRST_TRAIN_ID = 601
@@ -34,7 +35,7 @@ def load(path: Path) -> list[Task]:
             raise TaskError(f"{path}, line {line}: {wrong[0]!r} is missing or odd; is this Google's mbpp.jsonl?")
         try:
             found = _task(row)
-        except (SyntaxError, TypeError, ValueError) as error:
+        except (TaskError, TypeError, ValueError) as error:
             raise TaskError(f"{path}, line {line}: {error}") from error
         if found.id in tasks:
             raise TaskError(f"{path}, line {line}: task id {found.id} is there twice; remove one")
@@ -78,8 +79,8 @@ def _unix(text: str) -> str:
 
 def _entry_point(code: str, test: str) -> str:
     """The function of `code` that the first assert calls."""
-    defined = {node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)}
-    for node in ast.walk(ast.parse(test)):
+    defined = functions_of(code)
+    for node in ast.walk(tree_of(test)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in defined:
             return node.func.id
     raise TaskError(f"the assert {test!r} calls no function of its solution")
@@ -87,10 +88,10 @@ def _entry_point(code: str, test: str) -> str:
 
 def _test_code(code: str, body: list[str]) -> str:
     """`check(candidate)` with the parts of `body`, after those of the solution's imports that they use."""
-    used = {node.id for part in body for node in ast.walk(ast.parse(part)) if isinstance(node, ast.Name)}
+    used = names_in(*body)
     imports = [
         ast.unparse(node)
-        for node in ast.parse(code).body
+        for node in tree_of(code).body
         if isinstance(node, ast.Import) and used & {alias.asname or alias.name for alias in node.names}
     ]
     indented = [textwrap.indent(part, "    ") for part in body if part]

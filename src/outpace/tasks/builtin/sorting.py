@@ -198,7 +198,7 @@ def search_all(xs, queries):
 
 @search_all.inputs
 def search_all_inputs(rng: random.Random, purpose: Purpose) -> list[Args]:
-    """Nothing to search, nothing asked, ends, misses; 400 items and 100 queries, four in five of them misses, for timing."""
+    """Nothing to search, nothing asked, ends, misses; 400 items and 100 queries, mostly misses, for timing."""
     if purpose is Purpose.TIMING:
         return [(sorted(rng.sample(range(1000), 400)), ints(rng, 100, 0, 1999))]
     cases: list[Args] = [

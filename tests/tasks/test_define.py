@@ -1,10 +1,12 @@
 """Tasks written as decorated Python functions."""
 
+import inspect
 import random
 from typing import Any
 
 import pytest
 
+from outpace import tasks
 from outpace.errors import TaskError
 from outpace.schema import Args, Purpose
 from outpace.tasks import exact, task
@@ -50,6 +52,16 @@ def test_the_reference_is_the_text_of_the_function_without_its_decorators() -> N
         made.reference
         == 'def double(x):  # type: ignore[no-untyped-def]\n    """Add it to itself."""\n    return x + x\n'
     )
+
+
+def test_the_names_and_keywords_that_user_files_rely_on_stay() -> None:
+    assert set(tasks.__all__) == {
+        *("task", "exact", "close", "unordered", "custom"),
+        *("load", "get", "check", "Finding", "canonical_completion"),
+    }
+    keywords = ["prompt", "compare", "example", "returns_sequence", "split", "tags", "allowed_modules", "limits"]
+    assert list(inspect.signature(task).parameters) == ["task_id", *keywords]
+    assert [*inspect.signature(tasks.close).parameters] == ["atol", "rtol"]
 
 
 def test_the_decorated_name_stays_usable_as_a_function() -> None:

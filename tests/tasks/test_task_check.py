@@ -10,6 +10,7 @@ import pytest
 from outpace.schema import Args, CallResult, Case, Failure, Isolation, Limits, Outcome, Task
 from outpace.tasks import check, custom, get, load
 from outpace.tasks.check import SEEDS
+from outpace.tasks.prompt import PYTHON_VERSION
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD = get("linalg/matmul")
@@ -87,9 +88,9 @@ def test_the_example_files_have_no_findings(name: str) -> None:
         ({"test_code": "def check(c):\n    assert c"}, "tests"),
         ({"oracle": None}, "oracle"),
         ({"reference": None}, "reference"),
-        ({"prompt": said("Write matmul2(A, B). Python 3.11, imports: math.")}, "prompt_entry_point"),
+        ({"prompt": said(f"Write matmul2(A, B). {PYTHON_VERSION}, imports: math.")}, "prompt_entry_point"),
         ({"prompt": said("Write matmul(A, B). Python 3, imports: math.")}, "prompt_version"),
-        ({"prompt": said("Write matmul(A, B) in Python 3.11.")}, "prompt_modules"),
+        ({"prompt": said(f"Write matmul(A, B) in {PYTHON_VERSION}.")}, "prompt_modules"),
         ({"allowed_modules": frozenset({"zlib"})}, "prompt_modules"),
         ({"prompt": ()}, "prompt_entry_point"),
         ({"reference": "def matmul(A, B:\n"}, "reference_syntax"),

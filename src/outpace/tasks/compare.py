@@ -116,7 +116,7 @@ class Unordered:
         depth = _depth(expected)
         try:
             return _frozen(actual, self.levels, depth) == _frozen(expected, self.levels, depth)
-        except _NotPlainError:
+        except (_NotPlainError, RecursionError):
             return False
 
 

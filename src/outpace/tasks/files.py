@@ -9,6 +9,7 @@ import json
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -100,7 +101,7 @@ def _task_from_row(row: dict[str, Any]) -> Task:
         reference=row.get("reference"),
         returns_sequence=row.get("returns_sequence", False),
         allowed_modules=None if modules is None else frozenset(modules),
-        limits=Limits(**row.get("limits", {})),
+        limits=_limits(row.get("limits", {})),
         split=row.get("split", "train"),
         tags=tuple(row.get("tags", [])),
     )
@@ -124,6 +125,14 @@ def _check_keys(row: dict[str, Any]) -> None:
     for key in ("tags", "allowed_modules"):
         if not all(isinstance(entry, str) for entry in row.get(key, [])):
             raise TaskError(f"{key!r} must be a list of strings")
+
+
+def _limits(given: dict[str, Any]) -> Limits:
+    known = [field.name for field in fields(Limits)]
+    for key, value in given.items():
+        if key not in known or type(value) not in (int, float):
+            raise TaskError(f"'limits' takes numbers for {', '.join(known)}; got {key!r}: {value!r}")
+    return Limits(**given)
 
 
 def _case(case: Any) -> Case:

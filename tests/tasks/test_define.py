@@ -76,6 +76,9 @@ def test_the_decorated_name_stays_usable_as_a_function() -> None:
         ({"task_id": "demo/"}, "family/name"),
         ({"split": "test"}, "'train' or 'heldout'"),
         ({"compare": 3}, "comparator"),
+        ({"example": [4]}, "tuple of arguments"),
+        ({"tags": "demo"}, "lists of strings"),
+        ({"allowed_modules": "math"}, "lists of strings"),
     ],
 )
 def test_a_bad_setting_is_refused_when_the_task_is_defined(changes: dict[str, Any], message: str) -> None:

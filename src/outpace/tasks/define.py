@@ -128,6 +128,10 @@ def task(  # noqa: PLR0913 -- one keyword per field of a task, so that a definit
         raise TaskError(f"task id {task_id!r} is not of the form family/name (small letters, digits and _)")
     if split not in ("train", "heldout"):
         raise TaskError(f"task {task_id}: split must be 'train' or 'heldout', got {split!r}")
+    if example is not None and type(example) is not tuple:
+        raise TaskError(f"task {task_id}: example must be a tuple of arguments such as ([1, 2],), got {example!r}")
+    if isinstance(tags, str) or isinstance(allowed_modules, str):
+        raise TaskError(f"task {task_id}: tags and allowed_modules must be lists of strings")
     if not callable(compare):
         raise TaskError(f"task {task_id}: compare must be a comparator such as exact or close(), got {compare!r}")
 

@@ -264,7 +264,7 @@ MACHINES = pytest.mark.parametrize("noise", [{}, NOISY, BESIDE_A_NEIGHBOUR], ids
 def test_identical_programs_are_called_equal(noise):
     results = [t for seed in range(40) for t in measure(SimulatedMachine(seed=seed, **noise), [Program()] * 5)]
     assert sum(t.bound_nearest_1 != 1.0 for t in results) <= len(results) * 0.005
-    assert sum(abs(t.ratio - 1.0) > 0.05 for t in results) == 0
+    assert sum(abs(t.ratio - 1.0) > 0.05 for t in results) <= len(results) * 0.005
 
 
 @MACHINES

@@ -165,25 +165,21 @@ def _first_answer_ns(
     base_P: Sequence[_Price],
     settings: TimingSettings,
 ) -> float:
-    """What the candidate's cheapest first answer cost, in terms of a later one; 0 when it is not known."""
-    first_ns, reference_first_ns = _least_warmup(candidate_P, settings), _least_warmup(reference_P, settings)
+    """What a first answer costs the candidate, import included, on the scale of later ones.
+
+    First answers are compared with the first answers of the reference in the same pairs; doubts favour the candidate.
+    """
+    firsts_P = [(_even_warmup(mine), _even_warmup(base)) for mine, base in zip(candidate_P, reference_P, strict=False)]
+    ratio = max((base / mine for mine, base in firsts_P if mine and base), default=math.inf)
     loads_ns, reference_loads_ns = _finite(p.load_ns for p in candidate_P), _finite(p.load_ns for p in reference_P)
     import_ns = min(loads_ns, default=0.0) - max(reference_loads_ns, default=0.0) - settings.setup_allowance_ns
-    if first_ns is None or reference_first_ns is None:
-        return max(import_ns, 0.0)
-    warming = max(1.0, reference_first_ns / min(price.least_ns for price in base_P))
-    return max(import_ns, 0.0) + first_ns / (settings.spill_slack * warming)
+    return max(import_ns, 0.0) + min(price.least_ns for price in base_P) / (settings.spill_slack * ratio)
 
 
-def _least_warmup(process_P: Sequence[ProcessReadings], settings: TimingSettings) -> float | None:
-    return min(
-        (
-            p.warmup_ns / max(p.warmup_pace, 1.0)
-            for p in process_P
-            if p.warmup_ns is not None and _usable(p.warmup_ns, settings)
-        ),
-        default=None,
-    )
+def _even_warmup(process: ProcessReadings) -> float | None:
+    if process.warmup_ns is None or not math.isfinite(process.warmup_ns) or process.warmup_ns <= 0:
+        return None
+    return process.warmup_ns / max(process.warmup_pace, 1.0)
 
 
 def _finite(readings: Iterable[Reading]) -> list[float]:

@@ -55,7 +55,12 @@ class _TaskAuditor:
             )
 
     def audit(self, case: AuditCase, completion: str) -> CaseResult:
-        """Score one case and judge it; a case after which the controls earn something else has tampered."""
+        """Score one case and judge it; a case after which the controls earn something else has tampered.
+
+        A reward that does not tell the controls apart fails every case: it can neither pay nor punish.
+        """
+        if self.warning is not None:
+            return result_of(case, "reward_failed", ok=False, note=self.warning)
         scores, problem = self._score(completion, self.style)
         if scores is None:
             return result_of(case, "reward_failed", ok=False, note=problem or "")

@@ -17,7 +17,7 @@ from outpace.grade import Grader, GroupInFlight
 from outpace.reward import RewardSet
 from outpace.schema import RewardVector, Sample, Task
 
-_PER_GROUP = 6
+_PER_GROUP = 12
 """Cases that share one set of controls: few enough that a case which stalls holds up little."""
 
 _WHERE = {

@@ -6,7 +6,6 @@ file imports verifiers.
 """
 
 import asyncio
-import atexit
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -71,7 +70,7 @@ class OutpaceTaskset(vf.Taskset[OutpaceTask, OutpaceConfig]):  # type: ignore[mi
 
 
 def close() -> None:
-    """End the scoring processes; happens by itself when the process ends."""
+    """End the scoring processes, which otherwise end with this process."""
     if _grader.cache_info().currsize:
         _grader().close()
 
@@ -79,7 +78,6 @@ def close() -> None:
 @cache
 def _grader() -> Grader:
     """One grader for the process: verifiers has no hook for the end of an environment."""
-    atexit.register(close)
     return Grader()
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from outpace.schema import Args, CallResult, Failure
-from outpace.timing import TimingSettings
 from outpace.timing.pace import Pacer
 
 NULL_NS = 43_000
@@ -79,8 +78,8 @@ class SimulatedMachine:
         self.waited_s += duration_s
         self._pass(duration_s)
 
-    def pacer(self, settings: TimingSettings) -> Pacer:
-        return Pacer(settings, self.read_pace, self.sleep)
+    def pacer(self) -> Pacer:
+        return Pacer(self.read_pace, self.sleep, lambda: 0.0)
 
     def _pass(self, duration_s: float) -> None:
         self._flips_in_s -= duration_s

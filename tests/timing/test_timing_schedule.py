@@ -20,7 +20,7 @@ def measure(machine, programs, *, reference=None, judge=is_echo, settings=None, 
         judge,
         settings,
         rng=random.Random(seed),
-        pacer=machine.pacer(settings or TimingSettings()),
+        pacer=machine.pacer(),
         **options,
     )
 
@@ -228,7 +228,7 @@ def test_a_program_that_only_ran_in_busy_moments_gets_a_wide_interval():
     machine = SimulatedMachine(**QUIET)
     settings = TimingSettings(calm_wait_s=0.0, max_pairs=2)
     paces = itertools.cycle([1.0] * 1 + [2.0] * 11)
-    pacer = Pacer(settings, lambda: round(30_000 * next(paces)), machine.sleep)
+    pacer = Pacer(lambda: round(30_000 * next(paces)), machine.sleep)
     (result,) = measure_group(
         [machine.opener(Program())], machine.opener(Program()), counter_inputs(), is_echo, settings, pacer=pacer
     )
@@ -249,8 +249,17 @@ def test_trials_are_repeated_until_enough_were_calm_but_not_for_ever():
     assert max(numbers) == 5
 
 
+def test_a_process_is_called_again_while_its_best_trials_disagree():
+    settings = TimingSettings(max_trials=4)
+    steady = Program(extra_ns=lambda call: 0.0)
+    settling = Program(extra_ns=lambda call: 1e6 / 4**call)
+    first, second = measure(SimulatedMachine(**QUIET), [steady, settling], settings=settings)
+    assert {len(ns_T) for ns_T in first.candidate_ns_PT} == {2}
+    assert {len(ns_T) for ns_T in second.candidate_ns_PT} == {4}
+
+
 def test_raw_readings_are_kept_pair_by_pair():
-    (result,) = measure(SimulatedMachine(), [Program()], settings=TimingSettings(trials=4))
+    (result,) = measure(SimulatedMachine(**QUIET), [Program()], settings=TimingSettings(trials=4))
     assert [len(ns_T) for ns_T in result.candidate_ns_PT] == [4, 4]
     assert [len(ns_T) for ns_T in result.reference_ns_PT] == [4, 4]
 
@@ -292,7 +301,7 @@ def test_a_machine_that_drifts_ranks_a_group_as_a_steady_one_does():
         drift,
         is_echo,
         rng=random.Random(1),
-        pacer=machine.pacer(TimingSettings()),
+        pacer=machine.pacer(),
     )
     same, faster, fastest = (t.ratio for t in results)
     assert same == pytest.approx(1.0, rel=0.03)

@@ -13,7 +13,7 @@ Judge = Callable[[Any, Args], bool]
 
 
 class Lane:
-    """Calls one instance round after round, until it fails, has enough calm trials or has had its share of CPU."""
+    """Calls one instance round after round, until it fails, its best calm trials agree, or it has had its share."""
 
     def __init__(self, instance: Instance, pacer: Pacer, settings: TimingSettings) -> None:
         self.failure: Failure | None = instance.load_failure
@@ -30,7 +30,13 @@ class Lane:
             return False
         if sum(ns for ns in self._charges_ns if ns is not None) >= self._settings.process_budget_ns:
             return trials < 1
-        return sum(map(self._pacer.is_calm, self._paces_ns[1:])) < self._settings.trials
+        calm_ns = sorted(
+            ns
+            for ns, pace_ns in zip(self._charges_ns[1:], self._paces_ns[1:], strict=True)
+            if ns is not None and self._pacer.is_calm(pace_ns)
+        )
+        enough = len(calm_ns) >= self._settings.trials
+        return not enough or (len(calm_ns) > 1 and calm_ns[1] > calm_ns[0] * (1 + self._settings.trial_agreement))
 
     def run(self, turn: int, args: Args, pace_ns: int) -> int:
         """Call once in round `turn`, `pace_ns` being the pace before it; returns the pace after it."""

@@ -3,12 +3,14 @@
 The kernel's CPU clock does not count waiting, but it does stretch: while the other half of a physical core is busy
 (hyper-threads, virtual CPUs), the same work takes up to 1.9 times the CPU time, and not every program suffers
 alike. So each trial carries the pace at which it ran, trials at the best pace of a measurement are preferred, and a
-call waits a little for a calm moment. On a machine that is always busy the best pace is the busy one.
+call waits a little for a calm moment. The best pace is forgotten when it has not been seen for some seconds: on a
+machine that is always busy, the busy pace is the best one.
 
 Not covered: what happens within one call, between two readings of the pace.
 """
 
 import math
+import threading
 import time
 from collections.abc import Callable
 
@@ -16,6 +18,7 @@ from outpace.timing.settings import TimingSettings
 
 _LOOPS = 400
 _PAUSE_S = 0.0005
+_MEMORY_S = 3.0
 
 
 def spin_ns() -> int:
@@ -31,12 +34,19 @@ class Pacer:
 
     def __init__(
         self,
-        settings: TimingSettings,
         read_ns: Callable[[], int] = spin_ns,
         sleep_s: Callable[[float], None] = time.sleep,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.best_ns = math.inf
-        self._settings, self._read_ns, self._sleep_s = settings, read_ns, sleep_s
+        self._read_ns, self._sleep_s, self._now_s = read_ns, sleep_s, now_s
+        self._seen_s = now_s()
+        self._calm_pace = 1.0
+        self._pauses_left = 0
+
+    def begin(self, settings: TimingSettings) -> None:
+        """Start a measurement: what counts as calm, and how long it may wait for it."""
+        self._calm_pace = settings.calm_pace
         self._pauses_left = round(settings.calm_wait_s / _PAUSE_S)
 
     def read(self) -> int:
@@ -44,7 +54,11 @@ class Pacer:
         ns = self._read_ns()
         if not self.is_calm(ns):
             ns = min(ns, self._read_ns())
-        self.best_ns = min(self.best_ns, ns)
+        now_s = self._now_s()
+        if self.is_calm(ns):
+            self.best_ns, self._seen_s = min(self.best_ns, ns), now_s
+        elif now_s - self._seen_s > _MEMORY_S:
+            self.best_ns, self._seen_s = ns, now_s
         return ns
 
     def wait_for_calm(self, last_ns: int | None) -> int:
@@ -60,5 +74,16 @@ class Pacer:
         return ns
 
     def is_calm(self, ns: float) -> bool:
-        """Whether a reading is near the best of this measurement so far."""
-        return ns <= self.best_ns * self._settings.calm_pace
+        """Whether a reading is near the best pace."""
+        return ns <= self.best_ns * self._calm_pace
+
+
+_OWN = threading.local()
+
+
+def pacer_of_this_thread() -> Pacer:
+    """The pacer of the calling thread, which remembers the best pace from one measurement to the next."""
+    if not hasattr(_OWN, "pacer"):
+        _OWN.pacer = Pacer()
+    pacer: Pacer = _OWN.pacer
+    return pacer

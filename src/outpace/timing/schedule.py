@@ -22,7 +22,7 @@ from outpace.schema import Args, Failure, Instance, Timing
 from outpace.timing.caches import sweeper
 from outpace.timing.estimate import estimate, process_price
 from outpace.timing.lane import Judge, Lane
-from outpace.timing.pace import Pacer
+from outpace.timing.pace import Pacer, pacer_of_this_thread
 from outpace.timing.settings import TimingSettings
 
 _T = TypeVar("_T")
@@ -62,7 +62,8 @@ def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is l
         open_null: opens `null_source(...)`; None: calls are priced with what the wire costs.
         clock: `Isolation.clock`; anything but `exact` makes every timing untrusted.
         rng: order of the programs in a round.
-        pacer: tells calm moments from busy ones; the default times a loop on the calling thread's core.
+        pacer: tells calm moments from busy ones; the default times a loop on the calling thread's core,
+            and remembers the best pace from one measurement to the next.
 
     Returns:
         For each candidate its timing, or the failure (also a wrong value) that voids it.
@@ -74,7 +75,9 @@ def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is l
     results: list[Timing | Failure] = []
     for start in range(0, len(open_candidate_G), settings.max_together):
         together = open_candidate_G[start : start + settings.max_together]
-        race = _Race(together, open_reference, open_null, settings, rng or random.Random(), pacer or Pacer(settings))
+        race = _Race(
+            together, open_reference, open_null, settings, rng or random.Random(), pacer or pacer_of_this_thread()
+        )
         results += race.run(next_args, judge, trusted=clock == "exact")
     return results
 
@@ -101,6 +104,7 @@ class _Race:
 
     def run(self, next_args: Callable[[], Args], judge: Judge, *, trusted: bool) -> list[Timing | Failure]:
         """Add pairs until every verdict is clear or the effort is used up."""
+        self._pacer.begin(self._settings)
         give_up_s = time.monotonic() + self._settings.group_budget_s
         entrants = list(range(len(self._open_G)))
         while entrants:

@@ -19,8 +19,9 @@ class TimingSettings:
     """Fresh process pairs a candidate gets at most, when its verdict stays unclear."""
     trials: int = 2
     """Timed calls per process at a calm pace, after one warm-up call."""
-    max_trials: int = 6
-    """Timed calls per process at most, when the machine is not calm."""
+    max_trials: int = 5
+    """Timed calls per process at most, when few were calm or the best two disagree by `trial_agreement`."""
+    trial_agreement: float = 0.02
     process_budget_ns: int = 60_000_000
     """A process that has used more CPU than this gets no further trial (it has had at least one)."""
     group_budget_s: float = 5.0
@@ -79,6 +80,7 @@ class TimingSettings:
             "process_budget_ns",
             "group_budget_s",
             "calm_wait_s",
+            "trial_agreement",
             "clear_half_width",
             "pair_agreement",
             "min_half_width",

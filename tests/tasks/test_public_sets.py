@@ -23,14 +23,6 @@ needs_mbpp = pytest.mark.skipif(not ROWS, reason="Google's mbpp.jsonl is not her
 
 NOT_CORRECT = {
     "humaneval/160": (Outcome.FORBIDDEN, "call:eval"),
-    "mbpp/40": (Outcome.WRONG, "output_type"),
-    "mbpp/88": (Outcome.WRONG, "output_type"),
-    "mbpp/653": (Outcome.WRONG, "output_type"),
-    "mbpp/902": (Outcome.WRONG, "output_type"),
-    "mbpp/367": (Outcome.CRASHED, "exception:AttributeError"),
-    "mbpp/533": (Outcome.CRASHED, "exception:TypeError"),
-    "mbpp/601": (Outcome.CRASHED, "exception:AttributeError"),
-    "mbpp/927": (Outcome.CRASHED, "exception:AttributeError"),
 }
 """Published solutions that do not pass here, and how; `docs/tasks.md` says why."""
 

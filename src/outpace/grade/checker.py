@@ -17,6 +17,8 @@ from outpace.errors import TaskError
 from outpace.schema import Execution, Failure, Instance, Limits, Outcome, Sandbox, Task
 
 MAX_CALLS = 10_000
+ADAPTED = "adapted_entry"
+"""What a task's adapter defines: the entry point behind a translation to and from plain values."""
 
 _DRIVER = """
 import builtins as _builtins, copy as _copy, random as _random
@@ -77,7 +79,10 @@ def run_test_code(sandbox: Sandbox, task: Task, source: str) -> Execution:
     if task.test_code is None:
         raise TaskError(f"task {task.id} has no test code")
     started = time.monotonic()
-    candidate = sandbox.open(source, task.entry_point, task.limits, consume_iterator=task.returns_sequence)
+    program, entry_point = source, task.entry_point
+    if task.adapter is not None:
+        program, entry_point = f"{source}\n{task.adapter}", ADAPTED
+    candidate = sandbox.open(program, entry_point, task.limits, consume_iterator=task.returns_sequence)
     try:
         checker = sandbox.open(instrument(task.test_code), "_step", Limits(import_cpu_s=2.0, wall_s=30.0, cpu_s=15.0))
         try:

@@ -1,25 +1,28 @@
 """What runs in a fresh child: load one candidate, answer calls, trust nobody and be trusted by nobody.
 
 Standard library only, nothing of ours. The parent treats every byte written here as hostile; the checks below
-only make honest failures readable. One frame comes in per call (4-byte length, marshal version 2), one goes out
-(4-byte length, kind byte, marshal version 2). Values are encoded, and the candidate's objects freed, before the
-reply is sent: their cost belongs to the call.
+only make honest failures readable. One frame comes in per call (length, marshal version 2), one goes out (length,
+kind, number of the frame it answers, marshal version 2). Values are encoded, and the candidate's objects freed,
+before the reply is sent: their cost belongs to the call.
 """
 
 import array
+import itertools
 import marshal
 import os
 import struct
 import sys
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-LOADED, VALUE, EXCEPTION, EXIT, MEMORY, WRONG_TYPE, TOO_LARGE, NO_ENTRY, NO_PARSE = (b"%c" % c for c in b"LVEXMTBNS")
+LOADED, VALUE, EXCEPTION, EXIT, MEMORY, WRONG_TYPE, TOO_LARGE, NO_ENTRY, NO_PARSE = b"LVEXMTBNS"
 FILE_NAME, MODULE_NAME = "<candidate>", "candidate"
-_HEADER = struct.Struct("<I")
+HEADER, REPLY_HEADER = struct.Struct("<I"), struct.Struct("<IBI")
 _ATOMS = frozenset({type(None), bool, int, float, str, bytes, complex})
 _SEQUENCES = frozenset({list, tuple, set, frozenset})
+_MAPPINGS = frozenset({dict, Counter, OrderedDict, defaultdict})
 _MAX_DEPTH = 100
 
 
@@ -41,13 +44,13 @@ def read_exactly(descriptor: int, count: int) -> bytes:
 
 def read_frame(descriptor: int) -> Any:
     """The next frame of the parent, decoded."""
-    (length,) = _HEADER.unpack(read_exactly(descriptor, 4))
+    (length,) = HEADER.unpack(read_exactly(descriptor, 4))
     return marshal.loads(read_exactly(descriptor, length))  # noqa: S302 - the parent is trusted
 
 
-def write_frame(descriptor: int, kind: bytes, body: bytes = b"") -> None:
-    """One reply."""
-    data = memoryview(_HEADER.pack(1 + len(body)) + kind + body)
+def write_reply(descriptor: int, number: int, kind: int, body: bytes) -> None:
+    """The reply to frame `number`."""
+    data = memoryview(REPLY_HEADER.pack(len(body), kind, number) + body)
     while data:
         data = data[os.write(descriptor, data) :]
 
@@ -61,18 +64,18 @@ def serve(descriptor: int, lock: Callable[[int, int], None]) -> None:
     source, entry_point, consume, reply_bytes, memory_bytes, cpu_s = read_frame(descriptor)
     lock(memory_bytes, cpu_s)
     namespace: list[Any] = []
-    write_frame(descriptor, *attempt(load, source, entry_point, namespace))
-    while True:
-        write_frame(descriptor, *attempt(call, namespace[0], read_frame(descriptor), consume, reply_bytes))
+    write_reply(descriptor, 0, *attempt(load, source, entry_point, namespace))
+    for number in itertools.count(1):
+        write_reply(descriptor, number, *attempt(call, namespace[0], read_frame(descriptor), consume, reply_bytes))
 
 
-def load(source: str, entry_point: str, found: list[Any]) -> tuple[bytes, bytes]:
+def load(source: str, entry_point: str, found: list[Any]) -> tuple[int, bytes]:
     """Run `source` and put its entry point into `found`."""
     found.append(find(execute(source), entry_point))
     return (LOADED, b"") if callable(found[0]) else (NO_ENTRY, b"")
 
 
-def call(entry: Any, args: Any, consume: bool, reply_bytes: int) -> tuple[bytes, bytes]:
+def call(entry: Any, args: Any, consume: bool, reply_bytes: int) -> tuple[int, bytes]:
     """One call of the entry point; its result as bytes."""
     value = entry(*args)
     if consume and hasattr(type(value), "__next__") and hasattr(type(value), "__iter__"):
@@ -100,7 +103,7 @@ def find(module: ModuleType, entry_point: str) -> Any:
     return target
 
 
-def attempt(act: Callable[..., tuple[bytes, bytes]], *given: Any) -> tuple[bytes, bytes]:
+def attempt(act: Callable[..., tuple[int, bytes]], *given: Any) -> tuple[int, bytes]:
     """The reply of `act(*given)`, or the reply that says how it failed."""
     try:
         return act(*given)
@@ -117,7 +120,10 @@ def attempt(act: Callable[..., tuple[bytes, bytes]], *given: Any) -> tuple[bytes
 
 
 def plain(value: Any, depth: int) -> Any:
-    """`value` when it is plain data of exact types all the way down (arrays become lists), else _NotPlain."""
+    """`value` when it is plain data of exact types all the way down, else _NotPlain.
+
+    Arrays and deques become lists; counters, default and ordered dicts become dicts.
+    """
     kind = type(value)
     if kind in _ATOMS:
         return value
@@ -127,10 +133,12 @@ def plain(value: Any, depth: int) -> Any:
         if set(map(type, value)) <= _ATOMS:
             return value
         return kind([plain(item, depth + 1) for item in value])
-    if kind is dict:
+    if kind in _MAPPINGS:
         return {plain(key, depth + 1): plain(item, depth + 1) for key, item in value.items()}
     if kind is array.array:
         return value.tolist()
+    if kind is deque:
+        return [plain(item, depth + 1) for item in value]
     raise _NotPlain(kind.__name__)
 
 

@@ -10,14 +10,13 @@ import math
 import os
 import select
 import signal
-import socket
-import struct
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from outpace.errors import SandboxUnavailable
 from outpace.sandbox import failures, wire
+from outpace.sandbox.channel import Channel
 from outpace.sandbox.settings import Layer
 from outpace.schema import Args, CallResult, Failure, Limits, Outcome
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from outpace.sandbox.forkserver import Zygote
     from outpace.sandbox.process import ProcessSandbox
 
-_CREDENTIALS = struct.Struct("3i")
-_CHUNK = 1 << 16
 _START_S = 10.0
 _IDLE_ALLOWANCE_NS = 4_000_000
 """CPU time that may pass after the last reply: freeing what was sent."""
@@ -66,13 +63,16 @@ class ProcessInstance:
         self.load_failure: Failure | None = None
         self.load_cpu_ns: int | None = None
         self._sandbox = sandbox
+        self._pidfd: int | None = None
+        self._charged_ns = 0
         self._owner = os.getpid()
         self._over: Failure | None = None
+        self._number = 0
+        """Frames sent since the first; a reply says which one it answers."""
         self._wall_left_s = limits.wall_s
         cpu_s = math.ceil(limits.import_cpu_s + limits.cpu_s) + 1
         load = (source, entry_point, consume_iterator, limits.reply_bytes, limits.memory_bytes, cpu_s)
         self._connect(wire.encode_frame(load))
-        self._charged_ns = 0
         try:
             self.load_failure = self._answer(limits.import_cpu_s).failure
         finally:
@@ -89,14 +89,14 @@ class ProcessInstance:
 
     def close(self) -> Failure | None:
         """End the child; TAMPERING when it wrote or computed when nobody had asked, else None."""
-        if self.usage is not None:
+        if self._pidfd is None:
             return None
         suspicion = self._suspicion() if self._over is None else None
-        total_ns = self._end()
+        usage = self._end()
         if suspicion is None and self._over is None and self._checks_usage:
-            allowance_ns = _EXIT_ALLOWANCE_NS + _EXIT_ALLOWANCE_NS_PER_BYTE * self.usage.max_rss_bytes  # type: ignore[attr-defined]
-            if total_ns - self._charged_ns > allowance_ns:
-                suspicion = Failure(outcome=Outcome.TAMPERING, reason="uncharged_cpu")
+            allowance_ns = _EXIT_ALLOWANCE_NS + _EXIT_ALLOWANCE_NS_PER_BYTE * usage.max_rss_bytes
+            if usage.cpu_ns - self._charged_ns > allowance_ns:
+                suspicion = _tampering("uncharged_cpu")
         return suspicion
 
     def __enter__(self) -> "ProcessInstance":
@@ -116,47 +116,34 @@ class ProcessInstance:
         return Layer.USAGE_CHECK in self._zygote.in_force
 
     def _connect(self, load: bytes) -> None:
-        for attempt in (1, 2):
-            self._socket, theirs = socket.socketpair()
-            self._socket.setblocking(False)
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-            with theirs:
-                self._zygote: Zygote = self._sandbox.fork(theirs)
-            self._started_s = time.monotonic()
-            self._poll = select.poll()
-            self._poll.register(self._socket, select.POLLIN)
-            try:
-                self._send(load, self._started_s + _START_S)
-                self._poll.poll(_START_S * 1000)
-                pid_inside, ancillary, _, _ = self._socket.recvmsg(4, socket.CMSG_SPACE(_CREDENTIALS.size))
-            except OSError:
-                pid_inside = b""
-            if len(pid_inside) == 4:
-                break
-            self._socket.close()
-            self._sandbox.give_up_on(self._zygote)
-            if attempt == 2:
-                raise SandboxUnavailable("a child could not be started; is the machine out of memory or processes?")
-        self._pid_inside = int.from_bytes(pid_inside, "little")
-        self._pid = _CREDENTIALS.unpack(ancillary[0][2])[0]
-        self._pidfd: int | None = os.pidfd_open(self._pid)
+        greeting = self._fork(load) or self._fork(load)
+        if greeting is None:
+            raise SandboxUnavailable("a child could not be started; is the machine out of memory or processes?")
+        self._pid_inside, self._pid = greeting
+        self._pidfd = os.pidfd_open(self._pid)
         self._clock_id = ~self._pid << 3 | 2
+
+    def _fork(self, load: bytes) -> tuple[int, int] | None:
+        self._channel = Channel()
+        self._started_s = time.monotonic()
+        try:
+            self._zygote: Zygote = self._sandbox.fork(self._channel.theirs)
+            self._channel.theirs.close()
+            self._channel.send(load, self._started_s + _START_S)
+            greeting = self._channel.greeting(_START_S)
+        except OSError:
+            greeting = None
+        except BaseException:
+            self._channel.close()
+            raise
+        if greeting is None:
+            self._channel.close()
+            self._sandbox.give_up_on(self._zygote)
+        return greeting
 
     def _clock(self) -> int:
         """CPU nanoseconds of the child so far, from the kernel."""
         return time.clock_gettime_ns(self._clock_id)
-
-    def _send(self, frame: bytes, deadline_s: float) -> None:
-        """Write a frame; raises TimeoutError at the deadline, OSError when the child has gone."""
-        rest = memoryview(frame)
-        while rest:
-            try:
-                rest = rest[self._socket.send(rest) :]
-            except BlockingIOError:
-                writable = select.poll()
-                writable.register(self._socket, select.POLLOUT)
-                if not writable.poll(max(0.0, deadline_s - time.monotonic()) * 1000):
-                    raise TimeoutError from None
 
     def _charge(self) -> int:
         """Charge everything up to now; the reading."""
@@ -168,8 +155,9 @@ class ProcessInstance:
         if self._checks_usage and (early := self._pending()):
             self._over = early
             return CallResult(failure=early)
+        self._number += 1
         try:
-            self._send(frame, time.monotonic() + self._wall_left_s)
+            self._channel.send(frame, time.monotonic() + self._wall_left_s)
         except TimeoutError:
             self._over = Failure(outcome=Outcome.TIMEOUT, reason="wall_limit")
             return CallResult(failure=self._over)
@@ -190,26 +178,27 @@ class ProcessInstance:
             return CallResult(failure=end.failure)
 
     def _receive(self, cpu_end_ns: int) -> tuple[int, bytes]:
-        began_s = time.monotonic()
-        deadline_s = began_s + self._wall_left_s
+        """Kind and body of the reply to the last frame."""
+        deadline_s = time.monotonic() + self._wall_left_s
+        head, size = b"", wire.REPLY_HEADER.size
         data = bytearray()
-        needed = wire.HEADER.size
         try:
-            while len(data) < needed:
-                part = self._read_some(max(_CHUNK, needed - len(data)), deadline_s, cpu_end_ns)
-                data += part
-                if needed == wire.HEADER.size and len(data) >= needed:
-                    needed += wire.HEADER.unpack_from(data)[0]
-                    if not 1 <= needed - wire.HEADER.size <= self.limits.reply_bytes:
-                        raise _Ended(Failure(outcome=Outcome.TAMPERING, reason="frame_length"))
+            while len(data) < size:
+                data += self._read_some(size - len(data), deadline_s, cpu_end_ns)
+                if not head and len(data) >= size:
+                    head = bytes(data[:size])
+                    size += wire.REPLY_HEADER.unpack(head)[0]
+                    if size > wire.REPLY_HEADER.size + self.limits.reply_bytes:
+                        raise _Ended(_tampering("frame_length"))
         finally:
             now_ns = self._charge()
             self._wall_left_s = deadline_s - time.monotonic()
-        if len(data) > needed:
-            raise _Ended(Failure(outcome=Outcome.TAMPERING, reason="unsolicited_bytes"))
+        _, kind, number = wire.REPLY_HEADER.unpack(head)
+        if self._checks_usage and (len(data) > size or number != self._number):
+            raise _Ended(_tampering("unsolicited_bytes"))
         if now_ns > cpu_end_ns:
             raise _Ended(Failure(outcome=Outcome.TIMEOUT, reason=self._cpu_reason()))
-        return data[wire.HEADER.size], bytes(data[wire.HEADER.size + 1 :])
+        return kind, bytes(data[wire.REPLY_HEADER.size : size])
 
     def _read_some(self, count: int, deadline_s: float, cpu_end_ns: int) -> bytes:
         while True:
@@ -219,15 +208,11 @@ class ProcessInstance:
             cpu_left_s = (cpu_end_ns - self._clock()) / 1e9
             if cpu_left_s <= 0:
                 raise _Ended(Failure(outcome=Outcome.TIMEOUT, reason=self._cpu_reason()))
-            if not self._poll.poll(min(wall_left_s, cpu_left_s) * 1000 + 1):
-                continue
-            try:
-                part = self._socket.recv(count)
-            except OSError:
-                part = b""
-            if not part:
+            part = self._channel.read(count, min(wall_left_s, cpu_left_s))
+            if part:
+                return part
+            if part is not None:
                 raise _Ended(self._cause_of_death())
-            return part
 
     def _cpu_reason(self) -> str:
         return "import_cpu_limit" if self.load_cpu_ns is None else "cpu_limit"
@@ -235,51 +220,45 @@ class ProcessInstance:
     def _interpret(self, kind: int, body: bytes) -> CallResult:
         try:
             if kind == (wire.VALUE if self.load_cpu_ns is None else wire.LOADED):
-                return self._tampered("a reply of another kind was due")
-            value = wire.decode(body) if body else None
+                raise _Ended(_tampering("malformed_frame", "a reply of another kind was due"))
+            value = wire.decode(body) if body or kind == wire.VALUE else None
             failure = None if kind in (wire.LOADED, wire.VALUE) else failures.from_reply(kind, value)
         except wire.TooDeep as error:
             return CallResult(failure=Failure(outcome=Outcome.WRONG, reason="output_type", detail=str(error)))
         except wire.BadFrame as error:
-            return self._tampered(str(error))
+            raise _Ended(_tampering("malformed_frame", str(error))) from error
         return CallResult(value=value if failure is None else None, failure=failure)
-
-    def _tampered(self, detail: str) -> CallResult:
-        self._over = Failure(outcome=Outcome.TAMPERING, reason="malformed_frame", detail=detail)
-        return CallResult(failure=self._over)
 
     def _pending(self) -> Failure | None:
         """TAMPERING when bytes are there that answer nothing."""
-        try:
-            early = self._socket.recv(1, socket.MSG_PEEK)
-        except OSError:
-            return None
-        return Failure(outcome=Outcome.TAMPERING, reason="unsolicited_bytes") if early else None
+        return _tampering("unsolicited_bytes") if self._channel.has_bytes() else None
 
     def _suspicion(self) -> Failure | None:
         if not self._checks_usage:
             return None
         exact = self._zygote.clock(self._sandbox.settings) == "exact"
         if self._clock() - self._charged_ns > (_IDLE_ALLOWANCE_NS if exact else _STALE_ALLOWANCE_NS):
-            return Failure(outcome=Outcome.TAMPERING, reason="uncharged_cpu")
+            return _tampering("uncharged_cpu")
         return self._pending()
 
     def _cause_of_death(self) -> Failure:
         """Why the channel ended, from the wait status; raises SandboxUnavailable when we or the machine did it."""
-        died_itself = self._pidfd is not None and bool(_readable(self._pidfd, 0.5))
-        spent_ns = self._end()
+        watch = select.poll()
+        watch.register(self._pidfd or -1, select.POLLIN)
+        died_itself = bool(watch.poll(500))
+        usage = self._end()
         if not died_itself:
-            return Failure(outcome=Outcome.TAMPERING, reason="channel_closed")
+            return _tampering("channel_closed")
         if (failure := failures.from_status(self._status)) is not None:
             return failure
-        if spent_ns > self.limits.cpu_s * 1e9:
+        if usage.cpu_ns > self.limits.cpu_s * 1e9:
             return Failure(outcome=Outcome.TIMEOUT, reason=self._cpu_reason())
         if Layer.SECCOMP in self._zygote.in_force:
             raise SandboxUnavailable("a child was killed from outside (by the out-of-memory killer or an operator)")
         return Failure(outcome=Outcome.CRASHED, reason="signal:SIGKILL")
 
-    def _end(self) -> int:
-        """Kill, reap, note the usage; the child's CPU nanoseconds from fork to exit."""
+    def _end(self) -> Usage:
+        """Kill, reap, note the usage."""
         try:
             self._kill()
             self._status, cpu_us, max_rss_bytes = self._sandbox.reap(self._zygote, self._pid_inside)
@@ -287,7 +266,7 @@ class ProcessInstance:
             self._release()
         wall_s = time.monotonic() - self._started_s
         self.usage = Usage(cpu_ns=cpu_us * 1000, max_rss_bytes=max_rss_bytes, wall_s=wall_s)
-        return cpu_us * 1000
+        return self.usage
 
     def _kill(self) -> None:
         if self._pidfd is not None:
@@ -295,13 +274,11 @@ class ProcessInstance:
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
     def _release(self) -> None:
-        self._socket.close()
+        self._channel.close()
         if self._pidfd is not None:
             os.close(self._pidfd)
             self._pidfd = None
 
 
-def _readable(descriptor: int, timeout_s: float) -> list[tuple[int, int]]:
-    watch = select.poll()
-    watch.register(descriptor, select.POLLIN)
-    return watch.poll(timeout_s * 1000)
+def _tampering(reason: str, detail: str = "") -> Failure:
+    return Failure(outcome=Outcome.TAMPERING, reason=reason, detail=detail)

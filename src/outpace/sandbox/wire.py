@@ -19,6 +19,9 @@ from outpace.errors import TaskError
 from outpace.schema import Args
 
 HEADER = struct.Struct("<I")
+"""Before a frame to a child: the length of what follows."""
+REPLY_HEADER = struct.Struct("<IBI")
+"""Before a reply: the length of its body, its kind, and the number of the frame that it answers."""
 MAX_DEPTH = 100
 MAX_CONTAINERS = 2_000_000
 MAX_COLLISIONS = 64

@@ -186,7 +186,8 @@ class Zygote:
         for frame in ((_WARM_UP, "entry", True, 1 << 20, 1 << 29, 10), _WARM_UP_ARGS):
             body = marshal.dumps(frame, 2)
             ours.send(len(body).to_bytes(4, "little") + body)
-            child.read_exactly(channel, int.from_bytes(child.read_exactly(channel, 4), "little"))
+            length, _, _ = child.REPLY_HEADER.unpack(child.read_exactly(channel, child.REPLY_HEADER.size))
+            child.read_exactly(channel, length)
         if proc is not None:
             memory.pin_written_pages(proc)
         ours.close()

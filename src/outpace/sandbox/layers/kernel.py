@@ -12,6 +12,8 @@ ARCHITECTURE = os.uname().machine
 SUPPORTED = sys.platform == "linux" and ARCHITECTURE in ("x86_64", "aarch64") and sys.maxsize > 2**32
 
 _libc: Any = ctypes.CDLL(None, use_errno=True) if SUPPORTED else None
+if SUPPORTED:
+    _libc.syscall.restype = ctypes.c_long
 _libc_with_gil: Any = ctypes.PyDLL(None) if SUPPORTED else None
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_SET_NAME = 1, 4, 24, 38, 15

@@ -72,6 +72,13 @@ def test_a_fence_inside_a_docstring_is_code_when_it_is_indented_like_code() -> N
     assert found.source == code
 
 
+@pytest.mark.parametrize("filler", ["- a\n", "a\n", "> a\n", "    ```\n", "</think>\n", "x`", "<|end|> "])
+def test_a_very_long_text_takes_no_longer_than_its_length(filler: str) -> None:
+    found = extract(filler * (1_000_000 // len(filler)) + "\n\n" + fenced(OTHER) + "~~~\n" + GOOD, "f").candidate
+    assert found is not None
+    assert (found.source, found.discarded) == (GOOD, (OTHER,))
+
+
 def test_the_candidate_says_where_it_stood_and_what_was_left_out() -> None:
     found = extract("a\n" + fenced("import math\n") + fenced(GOOD), "f").candidate
     assert found is not None

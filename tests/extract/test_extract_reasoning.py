@@ -73,6 +73,14 @@ def test_an_answer_that_was_split_by_ids_is_not_split_again() -> None:
     assert extract("<think>a</think>" + answer, "f", answer=answer).candidate is not None
 
 
+@pytest.mark.parametrize(
+    ("completion", "reason"),
+    [("<think>cut", "unfinished_thinking"), (f"{ANALYSIS}cut", "no_final_channel"), ("<think>a</think>", "empty")],
+)
+def test_an_empty_answer_says_what_it_lacks(completion: str, reason: str) -> None:
+    assert extract(completion, "f", answer="").reason == reason
+
+
 class CharacterTokenizer:
     """One token per special word or character: the two methods that are asked for, and decoding for the test."""
 

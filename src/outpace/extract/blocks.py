@@ -14,6 +14,10 @@ from markdown_it.token import Token
 _NEVER_IN_CODE = "\ue000"
 """Stands in for NUL, which CommonMark would replace by a harmless character; the candidate must keep it."""
 
+_LONG = 200_000
+"""Characters beyond which only fences outside lists and quotes are found: the full parser takes minutes for a megabyte
+of list items, and no answer is that long."""
+
 _parser = MarkdownIt("commonmark").disable(["html_block", "reference", "inline"])
 
 
@@ -40,7 +44,7 @@ def fences(text: str) -> list[Block]:
     marker = _NEVER_IN_CODE if _NEVER_IN_CODE not in text else None
     if marker:
         text = text.replace("\0", marker)
-    blocks = _parse(text, 0)
+    blocks = _parse(text, 0) if len(text) <= _LONG else _scan(text)
     if not marker:
         return list(blocks)
     return [Block(b.source.replace(marker, "\0"), b.first_line, b.last_line, b.is_closed) for b in blocks]
@@ -58,6 +62,23 @@ def _parse(text: str, line_offset: int) -> Iterator[Block]:
             yield Block(token.content.removeprefix("\ufeff"), line_offset + first + 1, line_offset + end, closed)
         elif token.type == "code_block" and re.match(r"\s*(```|~~~)", token.content):
             yield from _parse(_dedent(token.content), line_offset + first)
+
+
+def _scan(text: str) -> Iterator[Block]:
+    """The same for very long texts, in linear time."""
+    fence, first, content = "", 0, list[str]()
+    lines = re.split(r"\r\n|\r|\n", text)
+    for number, line in enumerate(lines, start=1):
+        marker = re.match(r" {0,3}(`{3,}|~{3,})(.*)", line)
+        if fence and marker and marker[1].startswith(fence) and not marker[2].strip():
+            yield Block("\n".join([*content, ""]), first, number, is_closed=True)
+            fence, content = "", []
+        elif fence:
+            content.append(line)
+        elif marker and not (marker[1][0] == "`" and "`" in marker[2]):
+            fence, first = marker[1], number
+    if fence:
+        yield Block("\n".join(content), first, len(lines), is_closed=False)
 
 
 def _is_closed(token: Token, lines: list[str]) -> bool:

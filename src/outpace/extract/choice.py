@@ -29,10 +29,10 @@ def extract(
     """
     if not completion.strip():
         return _nothing("empty")
-    if answer is None:
+    if answer is None or not answer.strip():
         parts = split(completion)
-        if parts.answer is None:
-            return _nothing(parts.reason or "unfinished_thinking")
+        if answer is not None or parts.answer is None:
+            return _nothing(parts.reason or "empty")
         answer = parts.answer
     blocks = code_blocks(without_end(answer))
     chosen, reason = _choose(blocks, entry_point, finished)

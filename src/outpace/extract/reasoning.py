@@ -105,16 +105,17 @@ def _split_harmony(completion: str) -> Parts:
 
 
 def _last_that_counts(text: str, closing: str) -> int | None:
-    inside = _lines_inside_fences(text)
-    position, found = 0, None
-    while (position := text.find(closing, position)) >= 0:
-        line_start = text.rfind("\n", 0, position) + 1
-        starts_line = not text[line_start:position].strip()
-        in_code = text.count("\n", 0, position) in inside
-        in_inline_code = text[position - 1 : position] == "`"
-        if starts_line or not (in_code or in_inline_code):
-            found = position
-        position += len(closing)
+    inside: set[int] | None = None
+    found, start = None, 0
+    for number, line in enumerate(text.split("\n")):
+        for match in re.finditer(re.escape(closing), line):
+            starts_line = not line[: match.start()].strip()
+            if not starts_line and inside is None:
+                inside = _lines_inside_fences(text)  # most models put the tag on a line of its own
+            in_inline_code = line[: match.start()].endswith("`")
+            if starts_line or not (number in (inside or ()) or in_inline_code):
+                found = start + match.start()
+        start += len(line) + 1
     return found
 
 

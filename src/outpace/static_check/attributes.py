@@ -4,12 +4,13 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from outpace.static_check.modules import is_allowed_module, is_module, is_refused_attribute
+from outpace.static_check.namespaces import is_own_object
 from outpace.static_check.rules import ALLOWED_DUNDERS, MODULE_ALIASES, REFUSED_ATTRIBUTES, Rules
 from outpace.static_check.scopes import Scope
 from outpace.static_check.values import Values
 
 OWN_INSTANCES = frozenset({"self", "cls", "other"})
-"""Names that hold objects of the candidate's own classes by custom; their `__dict__` and computed names are fine."""
+"""Names that hold objects of the candidate's own classes by custom; their computed attribute names are fine."""
 
 _BY_NAME = frozenset({"getattr", "setattr", "delattr"})
 _BY_NAME_FROM_OPERATOR = frozenset({"operator.attrgetter", "operator.methodcaller"})
@@ -33,7 +34,7 @@ def _refuse(base: ast.expr | None, name: str, scope: Scope, values: Values, rule
     if name in REFUSED_ATTRIBUTES:
         yield f"attribute:{name}"
     elif name.startswith("__") and name.endswith("__") and name not in ALLOWED_DUNDERS:
-        if not (is_own and name == "__dict__"):
+        if not (name == "__dict__" and is_own_object(base, scope, values)):
             yield f"attribute:{name}"
     elif paths := [path for path in sorted(values.origins(base, scope)) if is_module(path)]:
         for path in paths:

@@ -8,6 +8,7 @@ from outpace.schema import StaticReport, Violation
 from outpace.source import Definition, find_entry_point, parse
 from outpace.static_check import attributes
 from outpace.static_check.modules import is_allowed_module, is_refused_attribute, star_names
+from outpace.static_check.namespaces import check_namespace
 from outpace.static_check.rules import DEFAULT, Rules
 from outpace.static_check.scopes import Scope, scoped_nodes
 from outpace.static_check.values import Values
@@ -17,7 +18,16 @@ _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _PLAIN_ENCODINGS = frozenset({"utf-8", "utf8", "utf-8-sig", "ascii", "us-ascii", "latin-1", "latin1", "iso-8859-1"})
 """Cookies that leave ASCII as it is; the text is compiled as text, so these change nothing."""
 
-_OF_INTEREST = (ast.Import, ast.ImportFrom, ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.MatchClass)
+_OF_INTEREST = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.Name,
+    ast.Attribute,
+    ast.Call,
+    ast.Subscript,
+    ast.Compare,
+    ast.MatchClass,
+)
 
 Check = Callable[[ast.AST, Scope, Values, Rules], Iterator[str]]
 
@@ -54,7 +64,7 @@ def _families(rules: Rules) -> list[Check]:
     if rules.imports:
         families.append(_check_import)
     if rules.builtins:
-        families.append(_check_builtin)
+        families += [_check_builtin, check_namespace]
     if rules.attributes:
         families += [_check_imported_attribute, attributes.check_attribute, attributes.check_computed]
     if rules.patches:
@@ -100,21 +110,10 @@ def _check_imported_attribute(node: ast.AST, scope: Scope, values: Values, rules
 
 
 def _check_builtin(node: ast.AST, scope: Scope, values: Values, rules: Rules) -> Iterator[str]:
-    if isinstance(node, ast.Name):
-        refused, name = node.id in rules.refused_builtins and isinstance(node.ctx, ast.Load), node
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        refused, name = node.func.id in ("vars", "locals") and not _is_harmless_namespace(node, scope), node.func
-    else:
+    if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)):
         return
-    if refused and not _is_own_name(name, scope):
-        yield f"call:{name.id}"
-
-
-def _is_harmless_namespace(node: ast.Call, scope: Scope) -> bool:
-    """`vars(self)`, and `locals()` of a function; at module level both would give the module's own dictionary."""
-    if node.args:
-        return isinstance(node.args[0], ast.Name) and node.args[0].id in attributes.OWN_INSTANCES
-    return scope.kind == "function"
+    if node.id in rules.refused_builtins and not _is_own_name(node, scope):
+        yield f"call:{node.id}"
 
 
 def _is_own_name(node: ast.Name, scope: Scope) -> bool:

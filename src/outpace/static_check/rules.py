@@ -19,8 +19,8 @@ def _words(text: str) -> frozenset[str]:
 ALLOWED_MODULES = _words(
     """
     __future__ abc array base64 binascii bisect calendar cmath collections colorsys contextlib copy csv dataclasses
-    datetime decimal difflib enum fractions functools graphlib hashlib heapq html io itertools json keyword math
-    numbers operator pprint random re reprlib statistics string struct sys textwrap types typing unicodedata warnings
+    datetime decimal difflib enum fractions functools graphlib hashlib heapq html io itertools json keyword math numbers
+    operator pprint queue random re reprlib statistics string struct sys textwrap types typing unicodedata warnings
     zlib
     """
 )
@@ -50,11 +50,11 @@ NOT_ATTRIBUTES = _words("io.open io.open_code io.FileIO io.OpenWrapper typing.ge
 
 REFUSED_BUILTINS = _words(
     """
-    eval exec compile open breakpoint globals get_type_hints ForwardRef
+    eval exec compile open breakpoint get_type_hints ForwardRef
     __import__ __builtins__ __build_class__ __loader__ __spec__
     """
 )
-"""`vars`, `locals`, `getattr` and their like have honest uses and rules of their own; `input` merely fails. The two
+"""`globals`, `vars`, `getattr` and their like have honest uses and rules of their own; `input` merely fails. The two
 names from `typing` evaluate text; a star import brings them in unseen."""
 
 ALLOWED_DUNDERS = frozenset(

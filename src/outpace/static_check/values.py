@@ -27,6 +27,8 @@ class Values:
         self._depth = 0
         self.called: set[int] = set()
         """Ids of the nodes that stand as the function of a call."""
+        self.plainly_used: set[int] = set()
+        """Ids of the calls whose result is only asked for one known key."""
 
     def origins(self, node: ast.expr | None, scope: Scope, *, of_element: bool = False) -> frozenset[str]:
         """Dotted names of the imported things that `node` may denote (`random`, `random._os`); empty when none.

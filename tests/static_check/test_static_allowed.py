@@ -31,7 +31,6 @@ ALLOWED = [
     "xs = [open for open in range(3)]",
     "if 'cache' not in globals(): cache = {}\nx = globals().get('cache')\nglobals()['cache'] = {}",
     "class A: pass\na = A()\nprint(vars(a), a.__dict__)",
-    "from queue import PriorityQueue, Queue\nq = PriorityQueue()",
     # classes
     "class P:\n    __slots__ = ('x',)\n"
     "    def __init__(self, x): self.x = x\n    def __lt__(self, o): return 1\n"

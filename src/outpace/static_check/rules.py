@@ -20,7 +20,7 @@ ALLOWED_MODULES = _words(
     """
     __future__ abc array base64 binascii bisect calendar cmath collections colorsys contextlib copy csv dataclasses
     datetime decimal difflib enum fractions functools graphlib hashlib heapq html io itertools json keyword math numbers
-    operator pprint queue random re reprlib statistics string struct sys textwrap types typing unicodedata warnings
+    operator pprint random re reprlib statistics string struct sys textwrap types typing unicodedata warnings
     zlib
     """
 )

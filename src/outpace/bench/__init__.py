@@ -1,0 +1,1 @@
+"""Measurements of this machine that anyone can repeat: ours beside others, in one run."""

@@ -1,0 +1,198 @@
+"""`outpace bench timing`: how precise, how cheap and how steady speed ratios are, ours beside the article's harness.
+
+Programs of known cost are measured on a quiet machine, beside one busy neighbour and beside two; both harnesses
+take turns within one run. What is quiet is the caller's business: `load_at_start` says what else was running.
+"""
+
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol
+
+from outpace.bench.article import SWEEP_BYTES, ArticleHarness
+from outpace.bench.neighbours import busy_neighbours
+from outpace.bench.timing_programs import (
+    FAST_PRODUCT,
+    GROUP_OF_8,
+    LOOPS,
+    PRODUCTS,
+    Workload,
+    loop_program,
+)
+from outpace.sandbox.pool import Pool
+from outpace.schema import Limits, Sandbox, Timing
+from outpace.timing import measure_group, null_source
+
+APART = {"5pct": 1.05, "10pct": 1.10, "25pct": 1.25}
+"""How much slower the slower program of a pair is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How often each thing is measured in each phase."""
+
+    ours: int = 200
+    article: int = 20
+    groups: int = 20
+    sweep_bytes: int = SWEEP_BYTES
+
+
+QUICK = Effort(ours=25, article=3, groups=5)
+
+
+class Harness(Protocol):
+    """Whatever turns sources into speed ratios."""
+
+    def ratios(self, workload: Workload, sources_G: Sequence[str]) -> list[float | None]:
+        """Speed ratio of each source over the workload's reference; above 1 is faster, None: it failed."""
+        ...
+
+
+@dataclass(slots=True)
+class Sample:
+    """What one harness showed in one phase."""
+
+    known: list[float] = field(default_factory=list)
+    """Ratios of one fast product over the naive one, measured again and again."""
+    same: list[float | None] = field(default_factory=list)
+    """Ratios of programs that are identical to the reference."""
+    right_5pct: list[bool] = field(default_factory=list)
+    right_10pct: list[bool] = field(default_factory=list)
+    right_25pct: list[bool] = field(default_factory=list)
+    cost_ms: list[float] = field(default_factory=list)
+    group_ms: list[float] = field(default_factory=list)
+
+    def __add__(self, other: "Sample") -> "Sample":
+        return Sample(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+class Ours:
+    """The product: a pinned scoring process with its own sandbox."""
+
+    def __init__(self, pool: Pool, rng: random.Random) -> None:
+        self._pool, self._rng = pool, rng
+
+    def ratios(self, workload: Workload, sources_G: Sequence[str]) -> list[float | None]:
+        """Speed ratios of the sources, measured together."""
+        result: list[float | None] = self._pool.submit(measure, workload, tuple(sources_G), self._rng.random()).result()
+        return result
+
+
+class Article:
+    """The article's harness; it times each workload's reference once, when the run starts."""
+
+    def __init__(self, rng: random.Random, sweep_bytes: int) -> None:
+        self._harness = {
+            workload.entry_point: ArticleHarness(
+                workload.reference, workload.entry_point, workload.make_args(rng), sweep_bytes
+            )
+            for workload in (LOOPS, PRODUCTS)
+        }
+
+    def ratios(self, workload: Workload, sources_G: Sequence[str]) -> list[float | None]:
+        """Speed ratios of the sources, one after the other."""
+        return [self._harness[workload.entry_point].ratio(source) for source in sources_G]
+
+
+def measure(sandbox: Sandbox, workload: Workload, sources_G: Sequence[str], seed: float) -> list[float | None]:
+    """Ratios by `measure_group`, in a scoring process."""
+    rng = random.Random(seed)
+
+    def opener(source: str) -> Callable[[], Any]:
+        return lambda: sandbox.open(source, workload.entry_point, Limits())
+
+    results = measure_group(
+        [opener(source) for source in sources_G],
+        opener(workload.reference),
+        lambda: workload.make_args(rng),
+        workload.is_right,
+        open_null=opener(null_source(workload.entry_point)),
+        clock=sandbox.isolation.clock,
+        rng=rng,
+    )
+    return [result.ratio if isinstance(result, Timing) else None for result in results]
+
+
+def run(effort: Effort | None = None, *, quick: bool = False, seed: int = 0) -> dict[str, Any]:
+    """Measure both harnesses, quiet and loaded.
+
+    Returns:
+        `{"outpace": {...}, "article": {...}, "machine": {...}}`. `ordering_*` is the share of pairs ordered right and
+        `false_speedup` the share of identical programs called more than 5 % apart (or failed), both over all phases;
+        `drift` the largest relative change of the median ratio beside busy neighbours; `cost_ms` the median wall-clock
+        time of one candidate alone, quiet.
+    """
+    effort = effort or (QUICK if quick else Effort())
+    rng = random.Random(seed)
+    load_at_start = os.getloadavg()[0]
+    cores = sorted(os.sched_getaffinity(0))
+    with Pool(workers=1) as pool:
+        harnesses: dict[str, Harness] = {"outpace": Ours(pool, rng), "article": Article(rng, effort.sweep_bytes)}
+        phases = {
+            count: _phase(harnesses, effort, [cores[i % len(cores)] for i in range(count)]) for count in (0, 1, 2)
+        }
+    report: dict[str, Any] = {
+        name: summary({count: phase[name] for count, phase in phases.items()}) for name in harnesses
+    }
+    report["machine"] = {"cores": len(cores), "load_at_start": load_at_start}
+    return report
+
+
+def summary(phases: dict[int, Sample]) -> dict[str, float]:
+    """The figures of one harness from its samples with 0, 1 and 2 busy neighbours."""
+    quiet, loaded = phases[0], phases[2]
+    every = phases[0] + phases[1] + phases[2]
+    middle = statistics.median(quiet.known)
+    drift = {count: abs(statistics.median(phases[count].known) / middle - 1.0) for count in (1, 2)}
+    return {
+        "cv_quiet": variation(quiet.known),
+        "cv_loaded": variation(loaded.known),
+        "false_speedup": statistics.mean(ratio is None or abs(ratio - 1.0) > 0.05 for ratio in every.same),
+        **{f"ordering_{name}": statistics.mean(getattr(every, f"right_{name}")) for name in APART},
+        "drift": max(drift.values()),
+        "drift_1_neighbour": drift[1],
+        "drift_2_neighbours": drift[2],
+        "cost_ms": statistics.median(quiet.cost_ms),
+        "cost_loaded_ms": statistics.median(loaded.cost_ms),
+        "group_of_8_ms": statistics.median(quiet.group_ms),
+        "measured": len(every.same),
+    }
+
+
+def variation(ratios: Sequence[float]) -> float:
+    """Coefficient of variation: standard deviation over mean."""
+    return statistics.stdev(ratios) / statistics.mean(ratios)
+
+
+def _phase(harnesses: dict[str, Harness], effort: Effort, busy_cores: Sequence[int]) -> dict[str, Sample]:
+    """Both harnesses in turns, beside burners on `busy_cores`."""
+    samples = {name: Sample() for name in harnesses}
+    every = max(1, effort.ours // effort.article)
+    with busy_neighbours(busy_cores):
+        for turn in range(effort.ours):
+            _probe(harnesses["outpace"], samples["outpace"])
+            if turn % every == 0:
+                _probe(harnesses["article"], samples["article"])
+            if turn < effort.groups:
+                samples["outpace"].group_ms.append(_elapsed_ms(harnesses["outpace"], PRODUCTS, GROUP_OF_8)[1])
+        samples["article"].group_ms.append(_elapsed_ms(harnesses["article"], PRODUCTS, GROUP_OF_8)[1])
+    return samples
+
+
+def _probe(harness: Harness, sample: Sample) -> None:
+    ratios, cost_ms = _elapsed_ms(harness, PRODUCTS, [FAST_PRODUCT])
+    sample.known += [ratio for ratio in ratios if ratio is not None]
+    sample.cost_ms.append(cost_ms)
+    sample.same += harness.ratios(LOOPS, [LOOPS.reference, LOOPS.reference])
+    for name, factor in APART.items():
+        slower, faster = harness.ratios(LOOPS, [loop_program(factor), loop_program()])
+        getattr(sample, f"right_{name}").append(bool(faster and slower and faster > slower))
+
+
+def _elapsed_ms(harness: Harness, workload: Workload, sources_G: Sequence[str]) -> tuple[list[float | None], float]:
+    start_s = time.perf_counter()
+    ratios = harness.ratios(workload, sources_G)
+    return ratios, (time.perf_counter() - start_s) * 1e3

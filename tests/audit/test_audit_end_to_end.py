@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from outpace.audit import corpus_cases, load_cases, run_cases
+from outpace.audit import AuditCase, corpus_cases, load_cases, run_cases
 from outpace.audit.expressions import evaluate, read_value
 from outpace.errors import ConfigError
 from outpace.grade import Grader, GradeSettings
@@ -78,3 +78,45 @@ def test_expressions_of_a_case_file_are_computed_in_a_child(grader: Grader) -> N
         evaluate(grader, "open('/etc/hostname').read()")
     with pytest.raises(ConfigError, match="cannot be evaluated"):
         evaluate(grader, "1 +")
+
+
+def test_a_case_that_cannot_be_read_is_reported_and_the_others_go_on(grader: Grader) -> None:
+    broken = [
+        {"task": "no_such_task", "text": "x"},
+        {"task": "matmul"},
+        {"task": "matmul", "build": "1 + 1"},
+        {"kind": "tests", "task": "matmul", "code": "x", "cases": []},
+        {"kind": "rewards", "rewards": 3},
+        {"kind": "timings", "per_test_seconds": ["x"], "reference_seconds": [1]},
+        {"kind": "steps", "steps": ["start"]},
+    ]
+    cases = [
+        AuditCase(
+            id=f"X{i}", group="A", title="", expected="no_code", kind=str(given.get("kind", "completion")), input=given
+        )
+        for i, given in enumerate(broken)
+    ]
+    report = run_cases(cases, grader)
+    assert [r.got for r in report.results] == ["not_graded"] * 6 + ["not_judged"]
+    assert report.misjudged[0].note.startswith("the case cannot be read: unknown task")
+
+
+def test_cases_with_their_own_tests_are_judged_on_exactly_these(grader: Grader) -> None:
+    honest = "from itertools import accumulate\ndef prefix_sums(xs):\n    return list(accumulate(xs))\n"
+    rows = [
+        {"code": honest, "xs": "[10**5000, 1]", "expected_value": "[10**5000, 10**5000 + 1]"},
+        {"code": honest, "xs": [1, "nan"], "expected_value": [1, "nan"]},
+        {"code": honest, "xs": [1, 2], "expected_value": [1, 4]},
+        {"code": honest, "xs": [1, 2]},
+        {"code": honest, "cases": [{"xs": [], "out": []}, {"xs": ["inf", 1], "out": ["inf", "inf"]}]},
+        {"code": "def prefix_sums(xs):\n    return xs\n", "xs": [1, 2]},
+    ]
+    classes = ["honest_scored"] * 2 + ["wrong_scored"] + ["honest_scored"] * 2 + ["wrong_scored"]
+    cases = [
+        AuditCase(
+            id=f"T{i}", group="B", title="", expected=expected, kind="tests", input={"task": "prefix_sums", **row}
+        )
+        for i, (row, expected) in enumerate(zip(rows, classes, strict=True))
+    ]
+    report = run_cases(cases, grader)
+    assert [r.got for r in report.results] == classes

@@ -10,6 +10,7 @@ from outpace.audit.report import NOT_JUDGED, CaseResult, result_of
 from outpace.audit.reward_call import STYLES
 from outpace.audit.reward_process import RewardProcess
 from outpace.audit.tests_given import find_task
+from outpace.errors import UserError
 from outpace.schema import Task
 
 
@@ -23,10 +24,14 @@ def audit_foreign(
         if case.kind != "completion":
             results.append(result_of(case, NOT_JUDGED, note=f"kind {case.kind} cannot be shown to a foreign reward"))
             continue
-        task = find_task(case.task)
+        try:
+            task, completion = find_task(case.task), completion_of(case)
+        except UserError as error:
+            results.append(result_of(case, "not_graded", ok=False, note=f"the case cannot be read: {error}"))
+            continue
         if task.id not in auditors:
             auditors[task.id] = _TaskAuditor(task, reward)
-        results.append(auditors[task.id].audit(case, completion_of(case)))
+        results.append(auditors[task.id].audit(case, completion))
     return results, [auditor.warning for auditor in auditors.values() if auditor.warning]
 
 

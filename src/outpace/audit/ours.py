@@ -12,7 +12,7 @@ from outpace.audit.judge import Controls, Graded, judge
 from outpace.audit.numbers import judge_rewards, judge_timings
 from outpace.audit.report import NOT_JUDGED, CaseResult, result_of
 from outpace.audit.tests_given import find_task, task_and_completion
-from outpace.errors import ConfigError
+from outpace.errors import ConfigError, TaskError, UserError
 from outpace.grade import Grader, GroupInFlight
 from outpace.reward import RewardSet
 from outpace.schema import RewardVector, Sample, Task
@@ -43,24 +43,33 @@ class _Entry:
 
 
 def audit_ours(cases: Sequence[AuditCase], grader: Grader, rewards: RewardSet) -> list[CaseResult]:
-    """One result per case, in the order of the cases."""
+    """One result per case, in the order of the cases; a case that cannot be read is `not_graded`, the others go on."""
     results: dict[str, CaseResult] = {}
     entries: list[_Entry] = []
-    matmul = find_task("linalg/matmul")
     for case in cases:
-        if case.kind == "timings":
-            results[case.id] = judge_timings(case, matmul, rewards)
-        elif case.kind == "rewards":
-            results[case.id] = judge_rewards(case, matmul, rewards)
-        elif case.kind == "tests":
-            entries.append(_Entry(case, *task_and_completion(case, grader)))
-        elif case.kind == "completion":
-            entries.append(_Entry(case, find_task(case.task), completion_of(case, grader)))
+        try:
+            found = _result_or_entry(case, grader, rewards)
+        except (UserError, LookupError, TypeError, ValueError, AttributeError) as error:
+            found = result_of(case, "not_graded", ok=False, note=f"the case cannot be read: {error}")
+        if isinstance(found, CaseResult):
+            results[case.id] = found
         else:
-            results[case.id] = result_of(case, NOT_JUDGED, note=_where(case))
+            entries.append(found)
     for result in _grade(entries, grader, rewards):
         results[result.id] = result
     return [results[case.id] for case in cases]
+
+
+def _result_or_entry(case: AuditCase, grader: Grader, rewards: RewardSet) -> CaseResult | _Entry:
+    if case.kind == "timings":
+        return judge_timings(case, find_task("linalg/matmul"), rewards)
+    if case.kind == "rewards":
+        return judge_rewards(case, find_task("linalg/matmul"), rewards)
+    if case.kind == "tests":
+        return _Entry(case, *task_and_completion(case, grader))
+    if case.kind == "completion":
+        return _Entry(case, find_task(case.task), completion_of(case, grader))
+    return result_of(case, NOT_JUDGED, note=_where(case))
 
 
 def completion_of(case: AuditCase, grader: Grader) -> str:
@@ -124,7 +133,11 @@ def _start(entries: Sequence[_Entry], grader: Grader) -> _Batch:
 
 
 def _finish(batch: _Batch, rewards: RewardSet) -> list[CaseResult]:
-    task, verdicts = batch.entries[0].task, batch.group.result()
+    task = batch.entries[0].task
+    try:
+        verdicts = batch.group.result()
+    except TaskError as error:
+        return [_not_graded(entry, batch, str(error)) for entry in batch.entries]
     samples = [
         Sample(task=task, completion=completion, verdict=verdict)
         for completion, verdict in zip(batch.completions, verdicts, strict=True)

@@ -39,42 +39,51 @@ def test_unknown_values_weigh_nothing() -> None:
 
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(0, 1000))
-def test_a_task_drawn_m_times_gives_m_times_its_samples(task_of: list[int], seed: int) -> None:
+def test_a_task_is_drawn_with_all_its_samples(task_of: list[int], seed: int) -> None:
     _, task_N = np.unique(sorted(task_of), return_inverse=True)
-    sizes = np.bincount(task_N)
-    (counts,) = bootstrap.sample_counts(task_N, 50, np.random.default_rng(seed))
-    drawn = np.stack([counts[:, task_N == task].sum(axis=1) / size for task, size in enumerate(sizes)], axis=1)
-    assert (drawn == drawn.round()).all()
-    assert (drawn.sum(axis=1) == len(sizes)).all()
+    counts_BT = bootstrap.draw_tasks(task_N.max() + 1, 50, np.random.default_rng(seed))
+    (counts,) = bootstrap.with_samples(counts_BT, task_N)
+    assert (counts_BT.sum(axis=1) == task_N.max() + 1).all()
+    assert all((counts[:, i] == counts_BT[:, task]).all() for i, task in enumerate(task_N))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(0, 1000))
+def test_drawing_samples_leaves_each_task_its_number_of_them(task_of: list[int], seed: int) -> None:
+    _, task_N = np.unique(sorted(task_of), return_inverse=True)
+    (counts,) = bootstrap.draw_samples(task_N, 50, np.random.default_rng(seed))
+    for task, size in enumerate(np.bincount(task_N)):
+        assert (counts[:, task_N == task].sum(axis=1) == size).all()
 
 
 def test_blocks_together_hold_all_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "_BLOCK", 40)
-    blocks = list(bootstrap.sample_counts(np.array([0, 0, 1, 1]), 25, np.random.default_rng(0)))
-    assert [len(block) for block in blocks] == [10, 10, 5]
+    task_N, rng = np.array([0, 0, 1, 1]), np.random.default_rng(0)
+    assert [len(block) for block in bootstrap.draw_samples(task_N, 25, rng)] == [10, 10, 5]
+    whole = bootstrap.draw_tasks(2, 25, rng)
+    assert np.array_equal(np.concatenate(list(bootstrap.with_samples(whole, task_N))), whole[:, task_N])
 
 
-def test_one_task_is_resampled_by_its_samples_alone() -> None:
-    (counts,) = bootstrap.sample_counts(np.zeros(10, dtype=np.int64), 400, np.random.default_rng(0))
+def test_samples_of_one_task_spread_as_a_binomial() -> None:
+    (counts,) = bootstrap.draw_samples(np.zeros(10, dtype=np.int64), 400, np.random.default_rng(0))
     shares = bootstrap.weighted_mean(np.array([1.0] * 5 + [0.0] * 5), counts)
     assert shares.std() == pytest.approx(np.sqrt(0.25 / 10), rel=0.15)
 
 
-def test_an_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(7)
-    covered = 0
-    for _ in range(200):
-        chance_T = rng.beta(2, 2, size=24)
-        values = (rng.random((24, 8)) < chance_T[:, None]).astype(float).ravel()
-        (counts,) = bootstrap.sample_counts(np.repeat(np.arange(24), 8), 300, rng)
-        low, high = bootstrap.percentile_interval(bootstrap.weighted_mean(values, counts), 0.95)
-        covered += low <= 0.5 <= high
-    assert 0.91 <= covered / 200 <= 1.0
+@pytest.mark.parametrize(("freedom", "quantile"), [(3, 3.182), (5, 2.571), (11, 2.201), (36, 2.028), (1000, 1.962)])
+def test_students_quantiles_match_the_tables(freedom: int, quantile: float) -> None:
+    assert bootstrap.student_quantile(0.975, freedom) == pytest.approx(quantile, abs=0.004)
+
+
+def test_few_tasks_leave_out_less_and_many_what_was_asked_for() -> None:
+    tails = [bootstrap.expanded_tail(0.95, n, n - 1) for n in (4, 12, 40, 100_000)]
+    assert tails == sorted(tails)
+    assert tails[-1] == pytest.approx(0.025, abs=1e-5)
 
 
 def test_too_many_undefined_resamples_give_no_interval() -> None:
-    assert bootstrap.percentile_interval(np.array([np.nan, np.nan, 1.0, 2.0]), 0.95) is None
-    assert bootstrap.percentile_interval(np.array([np.nan, 2.0, 1.0, 2.0]), 0.95) is not None
+    assert bootstrap.percentile_interval(np.array([np.nan, np.nan, 1.0, 2.0]), 0.025) is None
+    assert bootstrap.percentile_interval(np.array([np.nan, 2.0, 1.0, 2.0]), 0.025) is not None
 
 
 @pytest.mark.parametrize(("n", "reach"), [(1, 0.975), (8, 0.3694), (100, 0.0362)])

@@ -1,12 +1,15 @@
 import ast
+import dataclasses
 from itertools import combinations
 
+import numpy as np
 import pytest
 from evaluation_fakes import SETTINGS, evaluation, graded, many
 from hypothesis import given
 from hypothesis import strategies as st
 
 from outpace.evaluate import EvalSettings, pass_at_k
+from outpace.evaluate.compare import differences
 from outpace.evaluate.measures import measure_all
 from outpace.evaluate.programs import fingerprint, imports_only_stdlib
 from outpace.schema import Outcome
@@ -137,6 +140,29 @@ def test_a_measure_says_how_many_samples_and_tasks_it_rests_on() -> None:
     assert (measures["pass@1"].samples, measures["pass@1"].tasks) == (24, 6)
     assert (measures["speedup_mean"].samples, measures["speedup_mean"].tasks) == (12, 6)
     assert (measures["distinct_correct"].samples, measures["distinct_correct"].tasks) == (24, 6)
+
+
+def test_intervals_cover_the_truth_and_equal_models_differ_about_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(7)
+    covered = told_apart = 0
+    for seed in range(60):
+        chances = rng.beta(2, 2, size=16)
+        one, other = (
+            [
+                graded(Outcome.CORRECT if rng.random() < chance else Outcome.WRONG, task_id=f"fake/{t:02}", index=i)
+                for t, chance in enumerate(chances)
+                for i in range(8)
+            ]
+            for _ in range(2)
+        )
+        settings = dataclasses.replace(SETTINGS, seed=seed, resamples=300, k_values=(1,))
+        measure = measure_all(one, settings)["pass@1"]
+        assert measure.low is not None
+        assert measure.high is not None
+        covered += measure.low <= 0.5 <= measure.high
+        told_apart += differences(list(zip(one, other, strict=True)), settings)["pass@1"].is_clear
+    assert covered >= 52  # 95 % of 60 is 57, and fewer than 52 has a chance of 1 in 200
+    assert told_apart <= 8
 
 
 @pytest.mark.parametrize(

@@ -29,10 +29,10 @@ def test_a_comparison_is_this_table_on_80_columns() -> None:
         "train, 12 tasks, 48 samples",
         "code parses                    100.0 % 100.0 %    0.0 −7.4 to +7.4",
         "nothing forbidden              100.0 % 100.0 %    0.0 −7.4 to +7.4",
-        "correct (pass@1)                25.0 %  75.0 %  +50.0 +35.4 to +62.6 ▲ better",
+        "correct (pass@1)                25.0 %  75.0 %  +50.0 +31.3 to +66.7 ▲ better",
         "pass@4                         100.0 % 100.0 %    0.0 −26.5 to +26.5",
-        "faster than 1x                   0.0 %  75.0 %  +75.0 +60.5 to +85.4 ▲ better",
-        "faster than 1.5x                 0.0 %  75.0 %  +75.0 +60.5 to +85.4 ▲ better",
+        "faster than 1x                   0.0 %  75.0 %  +75.0 +60.2 to +87.9 ▲ better",
+        "faster than 1.5x                 0.0 %  75.0 %  +75.0 +60.2 to +87.9 ▲ better",
     ]
     assert "held-out, 12 tasks, 48 samples" in table
     assert "…" not in table

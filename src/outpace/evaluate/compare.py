@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from outpace.errors import ConfigError
-from outpace.evaluate.bootstrap import combined_interval, percentile_interval
+from outpace.evaluate.bootstrap import combined_interval
 from outpace.evaluate.catalogue import Unit
 from outpace.evaluate.evaluation import Evaluation
-from outpace.evaluate.measures import MIN_VALUES, Measure, measures_of, sort_samples, spreads
+from outpace.evaluate.measures import (
+    MIN_VALUES,
+    Measure,
+    Spread,
+    measures_of,
+    resampled_interval,
+    sort_samples,
+    spreads,
+)
 from outpace.evaluate.samples import GradedSample
 from outpace.evaluate.settings import EvalSettings
 
@@ -101,9 +109,9 @@ def compare(before: Evaluation, after: Evaluation) -> Comparison:
         before_label=before.label,
         after_label=after.label,
         confidence=settings.confidence,
-        overall=_differences(pairs, settings),
-        by_split={split: _differences([p for p in pairs if p[0].split == split], settings) for split in splits},
-        by_task={task: _differences([p for p in pairs if p[0].task_id == task], settings) for task in tasks},
+        overall=differences(pairs, settings),
+        by_split={split: differences([p for p in pairs if p[0].split == split], settings) for split in splits},
+        by_task={task: differences([p for p in pairs if p[0].task_id == task], settings) for task in tasks},
         notes=tuple(_notes(before, after, len(shared))),
     )
 
@@ -112,7 +120,8 @@ def _pick(samples: Sequence[GradedSample], keys: set[tuple[str, int]]) -> list[G
     return sort_samples([sample for sample in samples if (sample.task_id, sample.index) in keys])
 
 
-def _differences(pairs: Sequence[tuple[GradedSample, GradedSample]], settings: EvalSettings) -> dict[str, Difference]:
+def differences(pairs: Sequence[tuple[GradedSample, GradedSample]], settings: EvalSettings) -> dict[str, Difference]:
+    """Every measure's difference over sorted pairs of one sample before and one after."""
     befores, afters = ([pair[side] for pair in pairs] for side in (0, 1))
     before_spreads, after_spreads = spreads(befores, settings), spreads(afters, settings)
     before_measures = measures_of(before_spreads, befores, settings)
@@ -120,13 +129,23 @@ def _differences(pairs: Sequence[tuple[GradedSample, GradedSample]], settings: E
     result = {}
     for name, before in before_measures.items():
         after = after_measures[name]
-        replicates = after_spreads[name].replicates_B - before_spreads[name].replicates_B
-        enough = min(before_spreads[name].counted, after_spreads[name].counted) >= MIN_VALUES
-        interval = _interval(before, after, percentile_interval(replicates, settings.confidence) if enough else None)
+        resampled = _resampled(before_spreads[name], after_spreads[name], settings)
+        interval = _interval(before, after, resampled)
         value = None if before.value is None or after.value is None else after.value - before.value
         low, high = interval if interval and value is not None else (None, None)
         result[name] = Difference(before=before, after=after, difference=value, low=low, high=high)
     return result
+
+
+def _resampled(before: Spread, after: Spread, settings: EvalSettings) -> tuple[float, float] | None:
+    """The interval of the difference over paired resamples; None where one side has too few values for one."""
+    fewer = min(before, after, key=lambda spread: spread.counted)
+    if fewer.counted < MIN_VALUES:
+        return None
+    by_samples_B = None
+    if before.by_samples_B is not None and after.by_samples_B is not None:
+        by_samples_B = after.by_samples_B - before.by_samples_B
+    return resampled_interval(fewer, after.by_tasks_B - before.by_tasks_B, by_samples_B, settings.confidence)
 
 
 def _interval(before: Measure, after: Measure, resampled: tuple[float, float] | None) -> tuple[float, float] | None:

@@ -1,6 +1,6 @@
 """From graded samples to measures with intervals. Reads no file, runs no code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +9,13 @@ import numpy as np
 from outpace.evaluate.bootstrap import (
     Floats,
     Ints,
+    draw_samples,
+    draw_tasks,
     exact_interval_at_the_edge,
+    expanded_tail,
     percentile_interval,
-    sample_counts,
-    task_counts,
     weighted_mean,
+    with_samples,
 )
 from outpace.evaluate.catalogue import AnyMeasure, SampleMeasure, TaskMeasure, Unit, catalogue, values_of
 from outpace.evaluate.samples import GradedSample
@@ -67,17 +69,26 @@ Measures = Mapping[str, Measure]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """A measure's values and what it comes to on every resample."""
+    """A measure's values, and what it comes to on every resample of tasks and of samples."""
 
     measure: AnyMeasure
     values: Floats
+    task_of_values: Ints
+    """The task's number of each value."""
     point: float | None
-    replicates_B: Floats
+    by_tasks_B: Floats
+    by_samples_B: Floats | None
+    """None for a measure of whole tasks."""
 
     @property
     def counted(self) -> int:
         """How many values count."""
         return int((~np.isnan(self.values)).sum())
+
+    @property
+    def counted_tasks(self) -> int:
+        """How many tasks these values are of."""
+        return len(np.unique(self.task_of_values[~np.isnan(self.values)]))
 
 
 def sort_samples(samples: Sequence[GradedSample]) -> list[GradedSample]:
@@ -85,38 +96,48 @@ def sort_samples(samples: Sequence[GradedSample]) -> list[GradedSample]:
     return sorted(samples, key=lambda sample: (sample.task_id, sample.index))
 
 
-def task_numbers(samples: Sequence[GradedSample]) -> tuple[Ints, int]:
-    """The task's number of each sample, shape (N,), and the number of tasks."""
-    _, task_N = np.unique([sample.task_id for sample in samples], return_inverse=True)
-    return task_N.astype(np.int64), int(task_N.max()) + 1
-
-
 def spreads(samples: Sequence[GradedSample], settings: EvalSettings) -> dict[str, Spread]:
     """Resample sorted samples.
 
     Equal tasks, sample numbers and seed give equal draws, so the resamples of two evaluations pair up.
     """
-    task_N, n_tasks = task_numbers(samples)
+    names, task_N = np.unique([sample.task_id for sample in samples], return_inverse=True)
+    rng = np.random.default_rng(settings.seed)
+    counts_BT = draw_tasks(len(names), settings.resamples, rng)
     measures = catalogue(settings.k_values)
     values = {measure.name: values_of(measure, samples) for measure in measures}
     of_samples = [measure for measure in measures if isinstance(measure, SampleMeasure)]
-    blocks: dict[str, list[Floats]] = {measure.name: [] for measure in of_samples}
-    for counts_BN in sample_counts(task_N, settings.resamples, np.random.default_rng(settings.seed)):
-        for one in of_samples:
-            blocks[one.name].append(one.statistic(values[one.name], counts_BN))
-    counts_BT = task_counts(n_tasks, settings.resamples, np.random.default_rng(settings.seed)).astype(np.float64)
+    by_tasks = _statistics(of_samples, values, with_samples(counts_BT, task_N))
+    by_samples = _statistics(of_samples, values, draw_samples(task_N, settings.resamples, rng))
     result = {}
     for measure in measures:
-        name = measure.name
+        name, of_value = measure.name, task_N
         if isinstance(measure, SampleMeasure):
-            statistic, replicates = measure.statistic, np.concatenate(blocks[name])
+            point = measure.statistic(values[name], np.ones((1, len(task_N))))[0]
         else:
-            statistic, replicates = weighted_mean, weighted_mean(values[name], counts_BT)
-        point = float(statistic(values[name], np.ones((1, len(values[name]))))[0])
+            of_value = np.arange(len(names))
+            point = weighted_mean(values[name], np.ones((1, len(names))))[0]
+            by_tasks[name] = weighted_mean(values[name], counts_BT)
         result[name] = Spread(
-            measure=measure, values=values[name], point=None if np.isnan(point) else point, replicates_B=replicates
+            measure=measure,
+            values=values[name],
+            task_of_values=of_value,
+            point=None if np.isnan(point) else float(point),
+            by_tasks_B=by_tasks[name],
+            by_samples_B=by_samples.get(name),
         )
     return result
+
+
+def _statistics(
+    measures: Sequence[SampleMeasure], values: Mapping[str, Floats], blocks: Iterable[Floats]
+) -> dict[str, Floats]:
+    """Each measure's statistic on every resample, by name, shape (B,)."""
+    found: dict[str, list[Floats]] = {measure.name: [] for measure in measures}
+    for counts_BN in blocks:
+        for measure in measures:
+            found[measure.name].append(measure.statistic(values[measure.name], counts_BN))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
 def measure_all(samples: Sequence[GradedSample], settings: EvalSettings) -> dict[str, Measure]:
@@ -161,7 +182,7 @@ def _measure(spread: Spread, samples: Sequence[GradedSample], settings: EvalSett
 
 
 def interval_of(spread: Spread, settings: EvalSettings) -> tuple[float, float] | None:
-    """The percentile interval; the exact one for shares of 0 and 1; None when there is too little to resample."""
+    """The interval of one measure; the exact one for shares of 0 and 1; None when there is too little to resample."""
     is_share = spread.measure.unit is Unit.SHARE
     of_tasks = isinstance(spread.measure, TaskMeasure)
     if spread.point is None:
@@ -170,7 +191,26 @@ def interval_of(spread: Spread, settings: EvalSettings) -> tuple[float, float] |
         return exact_interval_at_the_edge(spread.point, spread.counted, settings.confidence)
     if spread.counted < MIN_VALUES and (of_tasks or not is_share):
         return None
-    return percentile_interval(spread.replicates_B, settings.confidence)
+    return resampled_interval(spread, spread.by_tasks_B, spread.by_samples_B, settings.confidence)
+
+
+def resampled_interval(
+    spread: Spread, by_tasks_B: Floats, by_samples_B: Floats | None, confidence: float
+) -> tuple[float, float] | None:
+    """What covers both the interval over tasks and the one over samples; None when neither can be had.
+
+    `spread` says how many tasks and values there are, the arrays hold the replicates of it or of a difference.
+    """
+    n, n_tasks = spread.counted, spread.counted_tasks
+    found = []
+    if n_tasks > 1:
+        tail = expanded_tail(confidence, n_tasks, n_tasks - 1)
+        found.append(percentile_interval(by_tasks_B, tail))
+    if by_samples_B is not None and n > n_tasks:
+        tail = expanded_tail(confidence, n / n_tasks, n - n_tasks)
+        found.append(percentile_interval(by_samples_B, tail))
+    ends = [interval for interval in found if interval is not None]
+    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
 
 
 def _pass_at_k_of_one_task(pass_at_1: Spread, settings: EvalSettings, *, k: int) -> tuple[float, float] | None:

@@ -143,11 +143,15 @@ class ProcessInstance:
 
     def _clock(self) -> int:
         """CPU nanoseconds of the child so far, from the kernel."""
-        return time.clock_gettime_ns(self._clock_id)
+        try:
+            return time.clock_gettime_ns(self._clock_id)
+        except OSError as error:  # only we have it reaped: its fork server must have died
+            self._release()
+            raise SandboxUnavailable("a child vanished together with its fork server") from error
 
     def _charge(self) -> int:
         """Charge everything up to now; the reading."""
-        if self.usage is None:
+        if self._pidfd is not None:
             self._charged_ns = max(self._charged_ns, self._clock())
         return self._charged_ns
 

@@ -106,6 +106,10 @@ class Pool:
         for worker in self._workers:
             worker.end()
 
+    def __del__(self) -> None:
+        if getattr(self, "_board", None) is not None and os.getpid() == self._owner:
+            self._board.close()  # each worker's thread then ends its process
+
     def __enter__(self) -> Self:
         return self
 
@@ -115,7 +119,15 @@ class Pool:
     def _put(self, worker: int | None, function: Any, args: Any, kwargs: Any) -> "Future[Any]":
         if os.getpid() != self._owner:
             raise ScorerDied("a pool cannot be used after a fork; make one in this process")
-        job = _Job(cloudpickle.dumps((function, args, kwargs)), worker)
+        try:
+            packed = cloudpickle.dumps((function, args, kwargs))
+        except Exception as error:
+            name = getattr(function, "__qualname__", repr(function))
+            raise ConfigError(
+                f"{name} cannot be sent to a scoring process ({error}): it and its arguments must pickle, so keep "
+                "locks, files and models out of them"
+            ) from error
+        job = _Job(packed, worker)
         self._board.put(job)
         return job.future
 

@@ -135,8 +135,7 @@ class Zygote:
     def give_up_privileges(self) -> None:
         """For good: nothing that runs from here on can regain a right."""
         if "privileges" in self.asked:
-            if "namespaces" in self.in_force:
-                privileges.drop_capabilities()
+            privileges.drop_capabilities()
             privileges.seal()
             self.note("privileges", probe.privileges_work())
         elif self.asked & {"landlock", "seccomp"}:

@@ -15,23 +15,24 @@ _OWN_USERS = 1_900_000_000
 
 
 def become_nobody() -> None:
-    """Give up root for good, for a user id of our own, or `nobody` where ids are mapped; an ordinary user stays."""
+    """Give up root for good, for a user id of our own, or `nobody`; an ordinary user stays who it is.
+
+    Root of a container that maps no other id stays too, without capabilities: the probe then tells.
+    """
     if os.geteuid() != 0:
         return
-    os.setgroups([])
     for user in (_OWN_USERS + os.getpid(), NOBODY):
         try:
+            os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
         except OSError:
-            if user == NOBODY:
-                raise
-        else:
-            return
+            continue
+        return
 
 
 def drop_capabilities() -> None:
-    """Empty every capability set (a new user namespace grants them all within itself)."""
+    """Empty every capability set (root has them, and a new user namespace grants them within itself)."""
     header = struct.pack("<Ii", 0x20080522, 0)
     kernel.syscall(kernel.CAPSET_CALL, header, bytes(24))
 

@@ -34,6 +34,8 @@ FOUND = [
     ("a usage example behind it", fenced(GOOD) + "\nExample:\n\n" + fenced("print(f(1))\n")),
     ("an earlier draft", fenced(OTHER) + "Better:\n" + fenced(GOOD)),
     ("a broken block behind it", fenced(GOOD) + fenced("def f(x)\n    ...\n")),
+    ("a remark in a text block behind it", fenced(GOOD) + fenced("f = g\n", "text")),
+    ("in a block with a wrong label", fenced(GOOD, "text")),
     ("the prompt's template behind it", fenced(GOOD) + fenced("def f(x):\n    ...\n")),
     ("three spaces of indentation", textwrap.indent(fenced(GOOD), "   ")),
     ("under a list item", "1. Solution:\n\n" + textwrap.indent(fenced(GOOD), "   ")),

@@ -6,7 +6,7 @@ Two deviations, both towards what models write: HTML blocks are read as text, so
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -31,6 +31,8 @@ class Block:
     last_line: int
     is_closed: bool
     """False: the text ends before a closing fence."""
+    label: str = ""
+    """First word behind the opening fence, in lower case."""
 
 
 def code_blocks(text: str) -> list[Block]:
@@ -47,7 +49,7 @@ def fences(text: str) -> list[Block]:
     blocks = _parse(text, 0) if len(text) <= _LONG else _scan(text)
     if not marker:
         return list(blocks)
-    return [Block(b.source.replace(marker, "\0"), b.first_line, b.last_line, b.is_closed) for b in blocks]
+    return [replace(block, source=block.source.replace(marker, "\0")) for block in blocks]
 
 
 def _parse(text: str, line_offset: int) -> Iterator[Block]:
@@ -59,26 +61,32 @@ def _parse(text: str, line_offset: int) -> Iterator[Block]:
         first, end = token.map
         if token.type == "fence":
             closed = _is_closed(token, lines[first:end]) or end < end_of_text  # its container may end it
-            yield Block(token.content.removeprefix("\ufeff"), line_offset + first + 1, line_offset + end, closed)
+            source = token.content.removeprefix("\ufeff")
+            yield Block(source, line_offset + first + 1, line_offset + end, closed, _label(token.info))
         elif token.type == "code_block" and re.match(r"\s*(```|~~~)", token.content):
             yield from _parse(_dedent(token.content), line_offset + first)
 
 
 def _scan(text: str) -> Iterator[Block]:
     """The same for very long texts, in linear time."""
-    fence, first, content = "", 0, list[str]()
+    fence, first, label, content = "", 0, "", list[str]()
     lines = re.split(r"\r\n|\r|\n", text)
     for number, line in enumerate(lines, start=1):
         marker = re.match(r" {0,3}(`{3,}|~{3,})(.*)", line)
         if fence and marker and marker[1].startswith(fence) and not marker[2].strip():
-            yield Block("\n".join([*content, ""]), first, number, is_closed=True)
+            yield Block("\n".join([*content, ""]), first, number, True, label)
             fence, content = "", []
         elif fence:
             content.append(line)
         elif marker and not (marker[1][0] == "`" and "`" in marker[2]):
-            fence, first = marker[1], number
+            fence, first, label = marker[1], number, _label(marker[2])
     if fence:
-        yield Block("\n".join(content), first, len(lines), is_closed=False)
+        yield Block("\n".join(content), first, len(lines), False, label)
+
+
+def _label(info: str) -> str:
+    word = re.search(r"[\w+#-]+", info.lower())
+    return word[0] if word else ""
 
 
 def _is_closed(token: Token, lines: list[str]) -> bool:

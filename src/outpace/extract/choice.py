@@ -10,6 +10,25 @@ from outpace.source import Definition, Parsed, find_entry_point, looks_like_defi
 
 _LINE_OF_CODE = re.compile(r"(?:from|import|def|async|class|@|\w+\s*=)(?:\W|$)|(?:from|import|def|class)\s")
 _FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+.-]*[ \t]*")
+_NOT_PYTHON = frozenset(
+    {
+        "text",
+        "txt",
+        "plaintext",
+        "output",
+        "console",
+        "bash",
+        "sh",
+        "shell",
+        "json",
+        "yaml",
+        "diff",
+        "markdown",
+        "md",
+        "math",
+    }
+)
+"""Labels of blocks that are taken only when no other defines the entry point: `matmul = O(n^3)` is no program."""
 
 
 def extract(
@@ -17,7 +36,7 @@ def extract(
 ) -> Extraction:
     """Find the source that answers for `entry_point`: the last block that defines it at module level.
 
-    A block that defines it as a bare `...` template does not count. When no block that parses defines it, the last
+    One labelled as another language counts only when no other does. A block that defines it as a bare `...` template does not count. When no block that parses defines it, the last
     one that does not parse but plainly means to is chosen, to be reported as a syntax error later.
 
     Args:
@@ -63,7 +82,8 @@ def _choose(blocks: Sequence[Block], entry_point: str, finished: bool) -> tuple[
     counts = [block.is_closed or finished for block in blocks]
     present = [i for i, definition in enumerate(found) if definition is Definition.PRESENT]
     usable = [i for i in present if counts[i]]
-    for wanted in ([i for i in usable if parsed[i].tree is not None], usable):
+    parsing = [i for i in usable if parsed[i].tree is not None]
+    for wanted in ([i for i in parsing if blocks[i].label not in _NOT_PYTHON], parsing, usable):
         if wanted:
             return wanted[-1], ""
     if not all(counts):

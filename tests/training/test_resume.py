@@ -298,6 +298,25 @@ run.train()
 
 
 @pytest.mark.train
+@pytest.mark.timeout(240)
+def test_two_processes_train_one_run_and_a_single_one_takes_it_up(model_folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(tests=str(Path(__file__).parent)).replace("max_steps=8", "max_steps=2"))
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", str(script)]
+    done = subprocess.run([*command, str(model_folder), str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    run = TinyRun(model_folder, tmp_path, max_steps=4, save_steps=2)
+    assert {path.name for path in (run.folder.path / "checkpoint-2").glob("rng_state_*")} == {
+        "rng_state_0.pth",
+        "rng_state_1.pth",
+    }
+    assert len(run.folder.samples(1)) == 16
+    run.train()
+    assert "resuming from step 2 of 4" in run.printed
+    assert [record["step"] for record in run.folder.metrics()] == [1, 2, 3, 4]
+
+
+@pytest.mark.train
 @pytest.mark.timeout(180)
 def test_a_killed_process_leaves_a_run_that_resumes_bit_for_bit(model_folder: Path, tmp_path: Path) -> None:
     straight = TinyRun(model_folder, tmp_path / "a", max_steps=8, save_steps=2)

@@ -37,8 +37,8 @@ def dry_run(recipe: Recipe, console: Console) -> None:
             f"up to {recipe.max_completion_length} tokens"
         )
     lines.append(_objective(recipe))
-    console.print(Text(dump_recipe(recipe)))
-    console.print(Text("\n".join(lines)))
+    console.print(Text(dump_recipe(recipe)), soft_wrap=True)
+    console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _objective(recipe: Recipe) -> str:

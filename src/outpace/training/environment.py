@@ -1,6 +1,9 @@
 """What must be set before torch, transformers and TRL are imported, and what the launcher says about processes."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 
 _SETTINGS = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -30,6 +33,21 @@ def rank() -> int:
 def local_rank() -> int:
     """Which one on this machine: the index of its GPU."""
     return _number("LOCAL_RANK", 0)
+
+
+@contextmanager
+def main_process_first() -> Iterator[None]:
+    """Inside, the process that writes the run folder goes first and the others wait for it; nothing with one process.
+
+    The first call lets the processes find each other; they wait up to two hours, as long as an evaluation may take.
+    """
+    if processes() == 1:
+        yield
+        return
+    from accelerate import PartialState
+
+    with PartialState(timeout=timedelta(hours=2)).main_process_first():
+        yield
 
 
 def _number(name: str, default: int) -> int:

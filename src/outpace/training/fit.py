@@ -10,6 +10,7 @@ from outpace.policy import Policy
 from outpace.policy.sampler import forget
 from outpace.records import RunFolder
 from outpace.records.checkpoints import remove_incomplete
+from outpace.training.environment import main_process_first, rank
 from outpace.training.interrupts import Interrupted
 from outpace.training.memory import free_memory, is_out_of_memory, with_smaller_batches
 from outpace.training.trainer import Parts, build_trainer
@@ -54,11 +55,13 @@ def fit(parts: Parts, reload: Callable[[], Policy], say: Callable[[str], None]) 
 
 
 def _attempt(parts: Parts, say: Callable[[str], None]) -> Fitted:
-    checkpoint = parts.run.checkpoint(say)
-    done = checkpoint.step if checkpoint else 0
-    parts.run.rewind(done)
-    if done < parts.recipe.max_steps:
-        parts.run.discard("evaluation-after.json")  # of a run that has since been extended
+    with main_process_first():
+        checkpoint = parts.run.checkpoint(say)
+        done = checkpoint.step if checkpoint else 0
+        if rank() == 0:
+            parts.run.rewind(done)
+            if done < parts.recipe.max_steps:
+                parts.run.discard("evaluation-after.json")  # of a run that has since been extended
     with quiet_libraries():
         trainer = build_trainer(parts)
     if checkpoint is not None:

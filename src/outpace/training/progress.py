@@ -53,11 +53,11 @@ class RunProgress:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(Text(text))
+        self._console.print(Text(text), soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """A warning that stays."""
-        self._console.print(Text(f"warning: {text}", style="yellow"))
+        self._console.print(Text(f"warning: {text}", style="yellow"), soft_wrap=True)
 
     def begin(self, what: str, done: int, total: int) -> None:
         """A new stage of `total` parts."""

@@ -69,12 +69,13 @@ def train(recipe: Recipe, run: RunFolder, console: Console, collaborators: Colla
     train_tasks, heldout_tasks = load_task_sets(recipe, parts_of.load_tasks)
     with (
         provenance.held(run, is_main=rank() == 0),
-        RunProgress(console) as progress,
+        RunProgress(console if rank() == 0 else Console(quiet=True)) as progress,
         Interrupts(progress.say) as interrupts,
         reward.build(recipe.rewards) as rewards,
         parts_of.make_grader(recipe) as grader,
     ):
-        refuse_other_recipe(run, recipe)
+        if rank() == 0:
+            refuse_other_recipe(run, recipe)
         rewards.check()
         precision = choose_precision(recipe)
         policy = load_policy(recipe, precision, parts_of)

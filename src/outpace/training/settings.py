@@ -60,6 +60,7 @@ def _shared(recipe: Recipe, output_dir: Path, precision: Precision, checkpointin
         "report_to": recipe.report_to or "none",
         "disable_tqdm": True,
         "dataloader_pin_memory": precision.device != "cpu",
+        "ddp_find_unused_parameters": False,
         "use_cpu": precision.device == "cpu",
     }
 

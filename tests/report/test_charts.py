@@ -109,7 +109,7 @@ def test_curves_are_found_by_their_keys_and_components_before_weights_come_first
     panels = {panel.title: panel.lines for panel in panels_of_run(records)}
     assert panels == {
         "Reward, weighted sum": (Line(label="reward", steps=(1,), values=(0.5,)),),
-        "Reward by component, unweighted": (Line(label="speed", steps=(1, 2), values=(0.1, 0.3)),),
+        "Reward by component": (Line(label="speed", steps=(1, 2), values=(0.1, 0.3)),),
         "Shares of completions": (Line(label="correct", steps=(1,), values=(0.25,)),),
         "Seconds per step": (Line(label="update", steps=(2,), values=(1.5,)),),
     }

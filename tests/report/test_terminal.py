@@ -10,6 +10,7 @@ from outpace.errors import RunFolderError
 from outpace.evaluate import compare
 from outpace.report import render_comparison, render_evaluation, watch
 from outpace.report.numbers import show_bytes, show_duration, show_plain
+from outpace.report.runs import read_run
 
 
 def shown(what: RenderableType, width: int = 80) -> str:
@@ -88,6 +89,16 @@ def test_watching_ends_with_the_run_and_waits_for_one_that_has_not_begun(tmp_pat
     watch(run, console, interval_s=0.5, sleep=sleep)
     console.file.close()
     assert waits == [0.5, 0.5]
+
+
+def test_a_run_without_evaluations_is_over_after_its_last_step(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", before=None, after=None, steps=2)
+    (run / "recipe.yaml").write_text("max_steps: 3\neval_samples: 0\n")
+    assert not read_run(run).is_over
+    make_run(tmp_path / "run", before=None, after=None, steps=3)
+    (run / "recipe.yaml").write_text("max_steps: 3\neval_samples: 0\n")
+    assert read_run(run).is_over
+    assert read_run(run).missing == ("The recipe leaves evaluations out (eval_samples: 0).",)
 
 
 def test_watching_nothing_is_a_clear_error(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ Statistic = Callable[[Floats, Floats], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleMeasure:
-    """An average over samples; its resamples draw tasks, then samples."""
+    """An average over samples; tasks are drawn for its interval, and samples."""
 
     name: str
     label: str
@@ -52,7 +52,7 @@ class SampleMeasure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskMeasure:
-    """A mean over tasks of a number that needs all samples of a task; its resamples draw tasks only.
+    """A mean over tasks of a number that needs all samples of a task; only tasks are drawn for its interval.
 
     Drawing samples with replacement would repeat some and so lower the number itself.
     """

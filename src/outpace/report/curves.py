@@ -54,7 +54,7 @@ def panels_of_run(records: Sequence[Record]) -> list[Panel]:
     """The panels of one run; those without any figure are left out, and so is a KL that is always 0."""
     panels = [
         _panel("Reward, weighted sum", "plain", [line(records, "reward", "reward")]),
-        _panel("Reward by component, unweighted", "plain", _components(records)),
+        _panel("Reward by component", "plain", _components(records)),
         _panel(
             "Shares of completions",
             "share",

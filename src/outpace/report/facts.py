@@ -1,5 +1,8 @@
 """What a report says in words about a run or a program, the same in Markdown and in HTML. Pure."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
+
 from outpace.evaluate import GradedSample
 from outpace.report.numbers import show_bytes, show_duration
 from outpace.report.runs import RunData
@@ -7,11 +10,10 @@ from outpace.report.runs import RunData
 
 def describe(run: RunData) -> str:
     """What kind of run it is, in a few words: `grpo · starter · 60 of 60 steps`."""
-    steps = [record["step"] for record in run.metrics if isinstance(record.get("step"), int)]
     parts = [str(run.recipe[key]) for key in ("method", "model") if run.recipe.get(key)]
-    if steps:
+    if run.last_step:
         planned = run.recipe.get("max_steps")
-        parts.append(f"{max(steps)} of {planned} steps" if planned else f"{max(steps)} steps")
+        parts.append(f"{run.last_step} of {planned} steps" if planned else f"{run.last_step} steps")
     return " · ".join(parts)
 
 
@@ -34,13 +36,16 @@ def program_facts(sample: GradedSample) -> list[str]:
 
 
 def isolation_sentences(run: RunData) -> list[str]:
-    """The isolation that candidates ran under, and what was missing."""
-    isolation = run.latest.isolation if run.latest else None
-    if isolation is None:
+    """The isolation that candidates ran under, and what was missing; by the evaluation, else by the run's record."""
+    recorded = run.provenance.get("isolation")
+    if run.latest is not None and run.latest.isolation is not None:
+        recorded = asdict(run.latest.isolation)
+    if not isinstance(recorded, Mapping):
         return []
-    sentences = [f"Isolation in force: {isolation.level} ({', '.join(isolation.layers) or 'no layers'})."]
-    sentences += [f"Without {layer}: {why}." for layer, why in isolation.missing.items()]
-    return [*sentences, f"Clock: {isolation.clock}."]
+    layers, missing = recorded.get("layers") or (), recorded.get("missing") or {}
+    sentences = [f"Isolation in force: {recorded.get('level')} ({', '.join(map(str, layers)) or 'no layers'})."]
+    sentences += [f"Without {layer}: {why}." for layer, why in dict(missing).items()]
+    return [*sentences, f"Clock: {recorded.get('clock')}."]
 
 
 def costs(run: RunData) -> dict[str, str]:

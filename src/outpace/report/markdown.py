@@ -18,7 +18,7 @@ from outpace.report.picks import Pick, pick_programs
 from outpace.report.runs import RunData, flat
 from outpace.report.tables import evaluation_notes, split_name
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#+|~&$]|:(?=//)|\.(?<=www\.))")
+_SPECIAL = re.compile(r"([\\`*\[\]<>#+|~&$]|(?<![^\W_])_|_(?![^\W_])|:(?=//)|\.(?<=www\.))")
 
 
 def document(runs: Sequence[RunData]) -> str:
@@ -122,7 +122,7 @@ def _curves(run: RunData) -> str:
     for panel in panels_of_run(run.metrics):
         for line in panel.lines:
             ends = (show_on_axis(float(f"{value:.3g}"), panel.unit) for value in (line.values[0], line.values[-1]))
-            name = panel.title if line.label in panel.title.lower() else f"{panel.title}: {line.label}"
+            name = f"{panel.title}: {line.label}" if len(panel.lines) > 1 else panel.title
             cells.append([plain_text(name), next(ends), spark(line.values), next(ends)])
     return _heading("Training", _table(["", "first", "", "last"], cells)) if cells else ""
 

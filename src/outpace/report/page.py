@@ -42,7 +42,7 @@ def page(runs: Sequence[RunData]) -> str:
         Markup(f"<style>{files('outpace.report').joinpath('style.css').read_text(encoding='utf-8')}</style>"),
     )
     foot = tag(
-        "footer", f"outpace {__version__}. Intervals: bootstrap over tasks, then samples; see docs/evaluation.md."
+        "footer", f"outpace {__version__}. Intervals: bootstrap over tasks and over samples; see docs/evaluation.md."
     )
     return "<!doctype html>\n" + tag("html", head, tag("body", tag("main", body, foot)), lang="en") + "\n"
 

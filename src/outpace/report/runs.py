@@ -30,6 +30,19 @@ class RunData:
     """What a whole run would have and this one has not, in sentences."""
 
     @property
+    def last_step(self) -> int:
+        """The last step that was logged; 0 before the first."""
+        return max((record["step"] for record in self.metrics if isinstance(record.get("step"), int)), default=0)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it did all that its recipe asks for: the steps, and the evaluation after them."""
+        if "after" in self.evaluations:
+            return True
+        planned = self.recipe.get("max_steps")
+        return self.recipe.get("eval_samples") == 0 and isinstance(planned, int) and self.last_step >= planned
+
+    @property
     def latest(self) -> Evaluation | None:
         """The evaluation after training, else whatever there is."""
         return self.evaluations.get("after") or next(reversed(list(self.evaluations.values())), None)
@@ -46,7 +59,7 @@ def read_run(path: Path | str) -> RunData:
     recipe = _read_recipe(path / "recipe.yaml", missing)
     provenance = _read_provenance(path / "provenance.json", missing)
     metrics = tuple(_read_metrics(path / "metrics.jsonl", missing))
-    evaluations = _read_evaluations(path, missing)
+    evaluations = _read_evaluations(path, recipe, missing)
     comparison = None
     if "before" in evaluations and "after" in evaluations:
         try:
@@ -117,13 +130,16 @@ def _read_metrics(path: Path, missing: list[str]) -> list[dict[str, Any]]:
     return records
 
 
-def _read_evaluations(path: Path, missing: list[str]) -> dict[str, Evaluation]:
+def _read_evaluations(path: Path, recipe: Mapping[str, Any], missing: list[str]) -> dict[str, Evaluation]:
     found = {}
     for name in names(path):
         try:
             found[name] = read(path / f"evaluation-{name}.json")
         except RunFolderError:
             missing.append(f"The evaluation {name} cannot be read.")
+    if recipe.get("eval_samples") == 0:
+        missing.append("The recipe leaves evaluations out (eval_samples: 0).")
+        return found
     for name in ("before", "after"):
         if name not in names(path):
             missing.append(f"There is no evaluation {name} training (evaluation-{name}.json).")

@@ -17,9 +17,6 @@ from outpace.report.facts import describe
 from outpace.report.numbers import show_duration
 from outpace.report.runs import RunData, read_run
 
-_END_FILES = ("evaluation-after.json",)
-"""A run that has one of these is over."""
-
 
 def watch(
     run_dir: Path | str,
@@ -45,24 +42,30 @@ def watch(
     if not path.is_dir():
         raise RunFolderError(f"there is no run folder {path}: give one, such as runs/starter")
     console = console or Console()
+    run = _look(path)
     if once:
-        console.print(_view(path, console.width))
+        console.print(_view(path, run, console.width))
         return
-    with Live(_view(path, console.width), console=console, auto_refresh=False) as live:
+    with Live(_view(path, run, console.width), console=console, auto_refresh=False) as live:
         try:
-            while not any((path / name).exists() for name in _END_FILES):
+            while run is None or not run.is_over:
                 sleep(interval_s)
-                live.update(_view(path, console.width), refresh=True)
+                run = _look(path)
+                live.update(_view(path, run, console.width), refresh=True)
         except KeyboardInterrupt:
             return
 
 
-def _view(path: Path, width: int) -> Group | Text:
+def _look(path: Path) -> RunData | None:
+    """The run as far as it got; None while nothing is there."""
     try:
-        run = read_run(path)
+        return read_run(path)
     except RunFolderError:
-        return Text(f"{path.name}: nothing is logged yet", style="dim")
-    return render_run(run, width)
+        return None
+
+
+def _view(path: Path, run: RunData | None, width: int) -> Group | Text:
+    return Text(f"{path.name}: nothing is logged yet", style="dim") if run is None else render_run(run, width)
 
 
 def render_run(run: RunData, width: int = 80) -> Group:
@@ -86,10 +89,9 @@ def render_run(run: RunData, width: int = 80) -> Group:
 def _eta(run: RunData) -> str:
     """Time left by the mean of the last ten steps; empty when the plan or the pace is not known."""
     planned, seconds = run.recipe.get("max_steps"), _recent(run.metrics, "seconds/step")
-    step = max((r["step"] for r in run.metrics if isinstance(r.get("step"), int)), default=0)
-    if not isinstance(planned, int) or not seconds or step >= planned:
+    if not isinstance(planned, int) or not seconds or run.last_step >= planned:
         return ""
-    return f"{show_duration((planned - step) * sum(seconds) / len(seconds))} left"
+    return f"{show_duration((planned - run.last_step) * sum(seconds) / len(seconds))} left"
 
 
 def _recent(metrics: Sequence[Mapping[str, Any]], key: str, count: int = 10) -> list[float]:

@@ -4,19 +4,21 @@ Programs of known cost are measured on a quiet machine, beside one busy neighbou
 take turns within one run. What is quiet is the caller's business: `load_at_start` says what else was running.
 """
 
+import math
 import os
 import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from outpace.bench.article import SWEEP_BYTES, ArticleHarness
 from outpace.bench.neighbours import busy_neighbours
 from outpace.bench.timing_programs import (
     FAST_PRODUCT,
     GROUP_OF_8,
+    KNOWN_RATIO,
     LOOPS,
     PRODUCTS,
     Workload,
@@ -43,11 +45,19 @@ class Effort:
 QUICK = Effort(ours=25, article=3, groups=5)
 
 
+class Measured(NamedTuple):
+    """What a harness says of one program, 1.0 being as fast as the reference; None: it failed."""
+
+    ratio: float | None
+    paid: float | None
+    """The ratio that a reward is made of; the article's pays for the plain ratio."""
+
+
 class Harness(Protocol):
     """Whatever turns sources into speed ratios."""
 
-    def ratios(self, workload: Workload, sources_G: Sequence[str]) -> list[float | None]:
-        """Speed ratio of each source over the workload's reference; above 1 is faster, None: it failed."""
+    def measure(self, workload: Workload, sources_G: Sequence[str]) -> list[Measured]:
+        """The speed of each source over the workload's reference."""
         ...
 
 
@@ -56,9 +66,11 @@ class Sample:
     """What one harness showed in one phase."""
 
     known: list[float] = field(default_factory=list)
-    """Ratios of one fast product over the naive one, measured again and again."""
-    same: list[float | None] = field(default_factory=list)
-    """Ratios of programs that are identical to the reference."""
+    """Ratios of a program that is `KNOWN_RATIO` times as fast as the reference."""
+    product: list[float] = field(default_factory=list)
+    """Ratios of one fast 32x32 product over the naive one."""
+    same: list[Measured] = field(default_factory=list)
+    """Programs that are identical to the reference."""
     right_5pct: list[bool] = field(default_factory=list)
     right_10pct: list[bool] = field(default_factory=list)
     right_25pct: list[bool] = field(default_factory=list)
@@ -75,10 +87,9 @@ class Ours:
     def __init__(self, pool: Pool, rng: random.Random) -> None:
         self._pool, self._rng = pool, rng
 
-    def ratios(self, workload: Workload, sources_G: Sequence[str]) -> list[float | None]:
-        """Speed ratios of the sources, measured together."""
-        result: list[float | None] = self._pool.submit(measure, workload, tuple(sources_G), self._rng.random()).result()
-        return result
+    def measure(self, workload: Workload, sources_G: Sequence[str]) -> list[Measured]:
+        """The speed of the sources, measured together."""
+        return self._pool.submit(measure, workload, tuple(sources_G), self._rng.random()).result()
 
 
 class Article:
@@ -92,13 +103,14 @@ class Article:
             for workload in (LOOPS, PRODUCTS)
         }
 
-    def ratios(self, workload: Workload, sources_G: Sequence[str]) -> list[float | None]:
-        """Speed ratios of the sources, one after the other."""
-        return [self._harness[workload.entry_point].ratio(source) for source in sources_G]
+    def measure(self, workload: Workload, sources_G: Sequence[str]) -> list[Measured]:
+        """The speed of the sources, one after the other."""
+        ratios_G = [self._harness[workload.entry_point].ratio(source) for source in sources_G]
+        return [Measured(ratio, ratio) for ratio in ratios_G]
 
 
-def measure(sandbox: Sandbox, workload: Workload, sources_G: Sequence[str], seed: float) -> list[float | None]:
-    """Ratios by `measure_group`, in a scoring process."""
+def measure(sandbox: Sandbox, workload: Workload, sources_G: Sequence[str], seed: float) -> list[Measured]:
+    """The product's own measurement, in a scoring process."""
     rng = random.Random(seed)
 
     def opener(source: str) -> Callable[[], Any]:
@@ -113,17 +125,22 @@ def measure(sandbox: Sandbox, workload: Workload, sources_G: Sequence[str], seed
         clock=sandbox.isolation.clock,
         rng=rng,
     )
-    return [result.ratio if isinstance(result, Timing) else None for result in results]
+    return [
+        Measured(result.ratio, result.bound_nearest_1) if isinstance(result, Timing) else Measured(None, None)
+        for result in results
+    ]
 
 
 def run(effort: Effort | None = None, *, quick: bool = False, seed: int = 0) -> dict[str, Any]:
     """Measure both harnesses, quiet and loaded.
 
     Returns:
-        `{"outpace": {...}, "article": {...}, "machine": {...}}`. `ordering_*` is the share of pairs ordered right and
-        `false_speedup` the share of identical programs called more than 5 % apart (or failed), both over all phases;
-        `drift` the largest relative change of the median ratio beside busy neighbours; `cost_ms` the median wall-clock
-        time of one candidate alone, quiet.
+        `{"outpace": {...}, "article": {...}, "machine": {...}}`. `cv_*` is the coefficient of variation of the ratio of
+        a program of known speed, and `bias` how far its median is from the truth, quiet; `ordering_*` the share of
+        pairs ordered right, `false_speedup` the share of identical programs called more than 5 % apart (or failed),
+        and `false_credit` the share of them that a reward would pay for or punish, all over all phases; `drift` is
+        the largest relative change of the median ratio beside busy neighbours; `cost_ms` the median wall-clock time
+        of one candidate alone, quiet.
     """
     effort = effort or (QUICK if quick else Effort())
     rng = random.Random(seed)
@@ -150,7 +167,11 @@ def summary(phases: dict[int, Sample]) -> dict[str, float]:
     return {
         "cv_quiet": variation(quiet.known),
         "cv_loaded": variation(loaded.known),
-        "false_speedup": statistics.mean(ratio is None or abs(ratio - 1.0) > 0.05 for ratio in every.same),
+        "cv_product_quiet": variation(quiet.product),
+        "cv_product_loaded": variation(loaded.product),
+        "bias": middle / KNOWN_RATIO - 1.0,
+        "false_speedup": statistics.mean(m.ratio is None or abs(m.ratio - 1.0) > 0.05 for m in every.same),
+        "false_credit": statistics.mean(m.paid != 1.0 for m in every.same),
         **{f"ordering_{name}": statistics.mean(getattr(every, f"right_{name}")) for name in APART},
         "drift": max(drift.values()),
         "drift_1_neighbour": drift[1],
@@ -177,22 +198,23 @@ def _phase(harnesses: dict[str, Harness], effort: Effort, busy_cores: Sequence[i
             if turn % every == 0:
                 _probe(harnesses["article"], samples["article"])
             if turn < effort.groups:
-                samples["outpace"].group_ms.append(_elapsed_ms(harnesses["outpace"], PRODUCTS, GROUP_OF_8)[1])
-        samples["article"].group_ms.append(_elapsed_ms(harnesses["article"], PRODUCTS, GROUP_OF_8)[1])
+                samples["outpace"].group_ms.append(_timed(harnesses["outpace"], PRODUCTS, GROUP_OF_8)[1])
+        samples["article"].group_ms.append(_timed(harnesses["article"], PRODUCTS, GROUP_OF_8)[1])
     return samples
 
 
 def _probe(harness: Harness, sample: Sample) -> None:
-    ratios, cost_ms = _elapsed_ms(harness, PRODUCTS, [FAST_PRODUCT])
-    sample.known += [ratio for ratio in ratios if ratio is not None]
+    known, cost_ms = _timed(harness, LOOPS, [loop_program(1 / KNOWN_RATIO)])
+    sample.known += [m.ratio for m in known if m.ratio is not None]
     sample.cost_ms.append(cost_ms)
-    sample.same += harness.ratios(LOOPS, [LOOPS.reference, LOOPS.reference])
+    sample.product += [m.ratio for m in harness.measure(PRODUCTS, [FAST_PRODUCT]) if m.ratio is not None]
+    sample.same += harness.measure(LOOPS, [LOOPS.reference, LOOPS.reference])
     for name, factor in APART.items():
-        slower, faster = harness.ratios(LOOPS, [loop_program(factor), loop_program()])
-        getattr(sample, f"right_{name}").append(bool(faster and slower and faster > slower))
+        slower, faster = harness.measure(LOOPS, [loop_program(factor), loop_program()])
+        getattr(sample, f"right_{name}").append((faster.ratio or 0.0) > (slower.ratio or math.inf))
 
 
-def _elapsed_ms(harness: Harness, workload: Workload, sources_G: Sequence[str]) -> tuple[list[float | None], float]:
+def _timed(harness: Harness, workload: Workload, sources_G: Sequence[str]) -> tuple[list[Measured], float]:
     start_s = time.perf_counter()
-    ratios = harness.ratios(workload, sources_G)
-    return ratios, (time.perf_counter() - start_s) * 1e3
+    measured_G = harness.measure(workload, sources_G)
+    return measured_G, (time.perf_counter() - start_s) * 1e3

@@ -23,13 +23,17 @@ class Lane:
         self._values: dict[int, Any] = {}
         self.last_value: Any = None
 
+    def is_spent(self) -> bool:
+        """Whether it can or may answer no more: it failed, or has used up its calls or its CPU (after one trial)."""
+        if self.failure is not None:
+            return True
+        trials, spent_ns = len(self._charges_ns) - 1, sum(ns for ns in self._charges_ns if ns is not None)
+        return trials >= 1 and (trials >= self._settings.max_trials or spent_ns >= self._settings.process_budget_ns)
+
     def wants_more(self) -> bool:
-        """Whether the next round includes this program: one trial at least, and no more once the budget is used."""
-        trials = len(self._charges_ns) - 1
-        if self.failure is not None or trials >= self._settings.max_trials:
+        """Whether another round would tell more: few trials were calm so far, or the best two disagree."""
+        if self.is_spent():
             return False
-        if sum(ns for ns in self._charges_ns if ns is not None) >= self._settings.process_budget_ns:
-            return trials < 1
         calm_ns = sorted(
             ns
             for ns, pace_ns in zip(self._charges_ns[1:], self._paces_ns[1:], strict=True)

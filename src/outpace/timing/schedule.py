@@ -1,9 +1,10 @@
 """The schedule of a measurement: who runs when, on which inputs, and when enough is known.
 
 A *pair* is one fresh process of the reference and one of each candidate that is still in question. In every round of
-a pair (the first is the warm-up) all of them get the same fresh input, side by side: the candidates in random order,
-then the reference, so that no candidate runs when its answer already exists. Inputs are made before the first round;
-values are judged when every process of the pair has ended. Pairs are added while a verdict is unclear: its interval
+a pair all of them answer the same few fresh inputs, side by side: the candidates in random order, then the reference,
+so that no candidate runs when its answer already exists. A program answers its inputs of a round in a row, because the
+first call after another process has run finds cold caches. Values are judged when every process of the pair has ended.
+Rounds are added while a process's best trials disagree or were not calm, pairs while a verdict is unclear: its interval
 is wide, its pairs disagree, or two candidates are too close to be ordered.
 
 Not covered: pinning and clocks (the sandbox's), and running two measurements on one core (the pool's).
@@ -28,6 +29,9 @@ from outpace.timing.settings import TimingSettings
 _T = TypeVar("_T")
 Open = Callable[[], Instance]
 """Opens one program in a fresh process."""
+
+_LATER_CALLS = 2
+"""Calls in a row of each round after the first: one to warm the caches, one that is likely to be the least."""
 
 
 def null_source(entry_point: str) -> str:
@@ -114,20 +118,21 @@ class _Race:
 
     def _run_pair(self, entrants: Sequence[int], next_args: Callable[[], Args], judge: Judge) -> None:
         """One fresh process of everybody: a warm-up and the trials, then the judgement of all values."""
-        inputs = [next_args() for _ in range(1 + self._settings.trials)]
+        inputs: list[Args] = []
         with ExitStack() as processes:
             reference = self._start(self._open_reference, processes)
             null = self._start(self._open_null, processes) if self._open_null and self._null is None else None
             lane_G = {g: self._start(self._open_G[g], processes) for g in self._shuffled(entrants)}
-            for turn in range(1 + self._settings.max_trials):
-                lanes = [lane for lane in lane_G.values() if lane.wants_more()]
-                if turn > 0 and not lanes and not reference.wants_more():
-                    break
-                if turn >= len(inputs):
-                    inputs.append(next_args())
-                self._run_round(turn, inputs[turn], [*lanes, null] if null and turn > 0 else lanes, reference)
-                if null and turn == 0:
-                    null.run(turn, (reference.last_value,), self._pacer.read())
+            lanes = list(lane_G.values())
+            while not inputs or lanes or reference.wants_more():
+                fresh = [next_args() for _ in range(_LATER_CALLS if inputs else 1 + self._settings.trials)]
+                for lane in (*self._shuffled(lanes), reference):
+                    self._run_calls(lane, len(inputs), fresh)
+                _require(reference)
+                if null and not inputs:
+                    self._run_calls(null, 0, [(reference.last_value,), *fresh])
+                inputs += fresh
+                lanes = [lane for lane in lanes if lane.wants_more()]
         for turn, args in enumerate(inputs):
             for lane in (*lane_G.values(), reference):
                 lane.judge(judge, turn, args)
@@ -137,12 +142,12 @@ class _Race:
             self._failure_G[g] = lane.failure
             self._pairs_G[g].append((lane, reference))
 
-    def _run_round(self, turn: int, args: Args, lanes: Sequence[Lane], reference: Lane) -> None:
+    def _run_calls(self, lane: Lane, turn: int, args_T: Sequence[Args]) -> None:
         pace_ns: int | None = None
-        for lane in (*self._shuffled(lanes), reference):
-            self._sweep()
-            pace_ns = lane.run(turn, args, self._pacer.wait_for_calm(pace_ns))
-        _require(reference)
+        for offset, args in enumerate(args_T):
+            if not lane.is_spent():
+                self._sweep()
+                pace_ns = lane.run(turn + offset, args, self._pacer.wait_for_calm(pace_ns))
 
     def _start(self, open_program: Open, processes: ExitStack) -> Lane:
         lane = Lane(open_program(), self._pacer, self._settings)

@@ -19,11 +19,11 @@ class TimingSettings:
     """Fresh process pairs a candidate gets at most, when its verdict stays unclear."""
     trials: int = 2
     """Timed calls per process at a calm pace, after one warm-up call."""
-    max_trials: int = 5
+    max_trials: int = 6
     """Timed calls per process at most, when few were calm or the best two disagree by `trial_agreement`."""
     trial_agreement: float = 0.02
     process_budget_ns: int = 60_000_000
-    """A process that has used more CPU than this gets no further trial (it has had at least one)."""
+    """A process that has used more CPU than this gets no further call (it has had a warm-up and a trial)."""
     group_budget_s: float = 5.0
     """After this much wall-clock time no further pair is started; the intervals stay as wide as they are."""
     max_together: int = 16

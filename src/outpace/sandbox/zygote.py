@@ -85,6 +85,8 @@ class Zygote:
             rlimits.bound_forever()
         if "privileges" in self.in_force:
             privileges.hide()
+        if self.filter is not None:
+            seccomp.Filter(seccomp.program()).enforce()
 
     def preload(self) -> None:
         """Import what honest programs use: a locked child can neither read files nor map a library."""
@@ -152,7 +154,7 @@ class Zygote:
         if "seccomp" in self.asked:
             self.note("seccomp", probe.seccomp_works())
             if "seccomp" in self.in_force:
-                self.filter = seccomp.Filter(seccomp.program())
+                self.filter = seccomp.Filter(seccomp.closing_program())
 
     def note(self, layer: str, why_not: str | None) -> None:
         """Record that a layer is in force, or why it is not."""

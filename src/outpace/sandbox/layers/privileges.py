@@ -28,7 +28,8 @@ def become_nobody() -> None:
             os.setresuid(user, user, user)
         except OSError:
             continue
-        return
+        break
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self belongs to root from here on; `hide` takes it back
 
 
 def drop_capabilities() -> None:

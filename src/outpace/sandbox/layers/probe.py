@@ -21,7 +21,7 @@ def landlock_works() -> str | None:
 
 def seccomp_works() -> str | None:
     """None when making a process is refused under the filter, else what is missing."""
-    return _try(seccomp.Filter(seccomp.program()).enforce, os.fork, "making a process was not refused")
+    return _try(_both_filters, os.fork, "making a process was not refused")
 
 
 def rlimits_work() -> str | None:
@@ -39,6 +39,11 @@ def rlimits_work() -> str | None:
 def privileges_work() -> str | None:
     """None when becoming root is refused, else what is missing."""
     return _try(privileges.seal, lambda: os.setuid(0), "becoming root was not refused")
+
+
+def _both_filters() -> None:
+    seccomp.Filter(seccomp.program()).enforce()
+    seccomp.Filter(seccomp.closing_program()).enforce()
 
 
 def _try(apply: Callable[[], object], act: Callable[[], object], granted: str) -> str | None:

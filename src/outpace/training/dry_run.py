@@ -5,6 +5,7 @@ from rich.text import Text
 
 from outpace import reward
 from outpace.config import Recipe, dump_recipe, plan_batches
+from outpace.policy.locate import locate
 from outpace.training.choice import choose_sampler
 from outpace.training.environment import processes
 from outpace.training.evaluations import load_task_sets
@@ -12,7 +13,7 @@ from outpace.training.schedule import by_prompt
 
 
 def dry_run(recipe: Recipe, console: Console) -> None:
-    """Check recipe, tasks, rewards and batches, and print the resolved recipe with what follows from it.
+    """Check recipe, tasks, rewards, batches and that the model is there; print the resolved recipe and what follows.
 
     Raises:
         UserError: what training would refuse; no weights are loaded and nothing is written.
@@ -21,6 +22,7 @@ def dry_run(recipe: Recipe, console: Console) -> None:
     sampler = choose_sampler(recipe)
     train, heldout = load_task_sets(recipe)
     by_prompt(train)
+    locate(recipe.model)
     lines = [
         f"{len(train)} tasks to train on, {len(heldout)} held out",
         f"sampler {sampler.name}: {sampler.why}",

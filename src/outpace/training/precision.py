@@ -1,6 +1,7 @@
 """Which number formats a run computes in: bfloat16 where the device supports it, float32 on a CPU."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from outpace.config import Recipe
@@ -51,3 +52,28 @@ def checkpoint_activations(recipe: Recipe, model: Any) -> bool:
         return recipe.gradient_checkpointing
     size: int = sum(parameter.numel() for parameter in model.parameters())
     return size > _CHECKPOINTING_ABOVE
+
+
+def loading_options(recipe: Recipe, precision: Precision) -> dict[str, Any]:
+    """Arguments of `from_pretrained` that the recipe asks for beyond the number format; empty for most recipes.
+
+    Raises:
+        ConfigError: 4-bit weights without bitsandbytes.
+    """
+    options: dict[str, Any] = {}
+    if recipe.model_revision is not None:
+        options["revision"] = recipe.model_revision
+    if recipe.trust_remote_code:
+        options["trust_remote_code"] = True
+    if recipe.attn_implementation is not None:
+        options["attn_implementation"] = recipe.attn_implementation
+    if recipe.load_in_4bit:
+        if find_spec("bitsandbytes") is None:
+            raise ConfigError("load_in_4bit=true needs bitsandbytes: run `python -m pip install 'outpace[gpu]'`")
+        from transformers import BitsAndBytesConfig
+
+        options["device_map"] = {"": precision.device}
+        options["quantization_config"] = BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=precision.dtype
+        )
+    return options

@@ -26,7 +26,7 @@ from outpace.training.environment import processes, rank
 from outpace.training.evaluations import eval_settings, load_task_sets, stored
 from outpace.training.fit import Fitted, fit
 from outpace.training.interrupts import Interrupts
-from outpace.training.precision import Precision, choose_precision
+from outpace.training.precision import Precision, choose_precision, loading_options
 from outpace.training.progress import RunProgress
 from outpace.training.resume import refuse_other_recipe
 from outpace.training.trainer import Parts, prompt_encoder
@@ -150,8 +150,10 @@ def measure(
 
 
 def load_policy(recipe: Recipe, precision: Precision, collaborators: Collaborators) -> Policy:
-    """The untrained policy in the run's precision."""
-    return collaborators.load_policy(recipe.model, dtype=precision.dtype, device=precision.device)
+    """The untrained policy in the run's precision; `options` are transformers' own, passed only when asked for."""
+    options = loading_options(recipe, precision)
+    extra = {"options": options} if options else {}
+    return collaborators.load_policy(recipe.model, dtype=precision.dtype, device=precision.device, **extra)
 
 
 def grade_settings(recipe: Recipe) -> GradeSettings:

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from outpace.audit.cases import AuditCase
 from outpace.audit.report import CaseResult, result_of
 from outpace.reward import RewardSet
 from outpace.reward.advantages import normalize, normalize_then_sum, sum_then_normalize
-from outpace.schema import Execution, Outcome, Sample, StaticReport, Task, Timing, Verdict
+from outpace.schema import Execution, Outcome, Sample, StaticReport, Task, Verdict
 from outpace.timing import estimate_over_tests
 
 MARGIN = 0.2
@@ -101,13 +100,12 @@ def _mixtures(rows: Sequence[dict[str, float]]) -> str | None:
 
 def _earned(task: Task, rewards: RewardSet, candidate_s: Sequence[float], reference_s: Sequence[float]) -> float:
     """Total reward of a correct program with these readings."""
-    timing: Timing = estimate_over_tests(candidate_s, reference_s)
     verdict = Verdict(
         task_id=task.id,
         outcome=Outcome.CORRECT,
         static=StaticReport(parses=True, defines_entry_point=True),
         execution=Execution(tests_passed=1, tests_total=1),
-        timing=replace(timing),
+        timing=estimate_over_tests(candidate_s, reference_s),
     )
     return rewards.score([Sample(task=task, completion="", verdict=verdict)])[0].total or 0.0
 

@@ -38,7 +38,7 @@ class RewardProcess:
         timeout_s: for one call; a reward that takes longer is killed and started again.
     """
 
-    def __init__(self, reward: str | RewardFunction, *, timeout_s: float = 60.0) -> None:
+    def __init__(self, reward: str | RewardFunction, *, timeout_s: float = 30.0) -> None:
         self._timeout_s = timeout_s
         self._packed = (pickle.dumps(reward) if isinstance(reward, str) else cloudpickle.dumps(reward)).hex()
         self._path = [os.getcwd(), *(entry or os.getcwd() for entry in sys.path)]  # noqa: PTH109 - plain text is sent

@@ -13,15 +13,17 @@ from typing import Any
 
 from outpace.audit.reward_call import RewardFunction, call_reward, load_reward
 
-DATA_BYTES = 8 * 2**30
-"""Bound on the memory of the reward's process: enough for a small judge, too little to make the machine swap."""
+_MOST_BYTES = 8 * 2**30
+"""Bound on the memory of the reward's process, or a quarter of the machine's if that is less: enough for a small judge,
+too little to make the machine swap."""
 
 
 def main(reply_fd: int) -> None:
     """Answer requests until stdin ends. The first line is the pickled reward; its reply says whether it was loaded."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_DATA, (DATA_BYTES, DATA_BYTES))
+        bound = min(_MOST_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
+        resource.setrlimit(resource.RLIMIT_DATA, (bound, bound))
     requests = os.fdopen(os.dup(0), encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     with os.fdopen(reply_fd, "w", encoding="utf-8") as replies:

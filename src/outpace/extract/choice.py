@@ -11,22 +11,7 @@ from outpace.source import Definition, Parsed, find_entry_point, looks_like_defi
 _LINE_OF_CODE = re.compile(r"(?:from|import|def|async|class|@|\w+\s*=)(?:\W|$)|(?:from|import|def|class)\s")
 _FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+.-]*[ \t]*")
 _NOT_PYTHON = frozenset(
-    {
-        "text",
-        "txt",
-        "plaintext",
-        "output",
-        "console",
-        "bash",
-        "sh",
-        "shell",
-        "json",
-        "yaml",
-        "diff",
-        "markdown",
-        "md",
-        "math",
-    }
+    {*("text", "txt", "plaintext", "output", "console", "bash", "sh", "shell"), *("json", "yaml", "diff", "md", "math")}
 )
 """Labels of blocks that are taken only when no other defines the entry point: `matmul = O(n^3)` is no program."""
 
@@ -36,8 +21,9 @@ def extract(
 ) -> Extraction:
     """Find the source that answers for `entry_point`: the last block that defines it at module level.
 
-    One labelled as another language counts only when no other does. A block that defines it as a bare `...` template does not count. When no block that parses defines it, the last
-    one that does not parse but plainly means to is chosen, to be reported as a syntax error later.
+    One labelled as another language counts only when no other does, one that defines it as a bare `...` template not
+    at all. When no block that parses defines it, the last one that does not parse but plainly means to is chosen, to
+    be reported as a syntax error later.
 
     Args:
         completion: the generated text alone, never the prompt.

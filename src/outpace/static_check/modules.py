@@ -4,9 +4,11 @@ Looks at the real modules of this interpreter, but only at allowed ones of the s
 import; the candidate runs under the same interpreter. A module that a task adds from elsewhere is never imported.
 """
 
+import contextlib
 import functools
 import importlib
 import sys
+import warnings
 from types import ModuleType
 
 from outpace.static_check.rules import ALLOWED_DUNDERS, ALLOWED_MODULES, MODULE_ALIASES, NOT_ATTRIBUTES, Rules
@@ -26,15 +28,19 @@ def find(path: str) -> object | None:
     root, *rest = path.split(".")
     if root not in ALLOWED_MODULES:
         return None
-    found: object = importlib.import_module(root)
-    for i, part in enumerate(rest):
-        if not hasattr(found, part) and isinstance(found, ModuleType) and not part.startswith("_"):
-            try:
-                importlib.import_module(".".join([root, *rest[: i + 1]]))
-            except ImportError:
-                return None
-        found = getattr(found, part, None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # asking a module for a deprecated name may warn
+        found: object = importlib.import_module(root)
+        for i, part in enumerate(rest):
+            if isinstance(found, ModuleType) and not hasattr(found, part) and not part.startswith("_"):
+                _import_submodule(".".join([root, *rest[: i + 1]]))
+            found = getattr(found, part, None)
     return found
+
+
+def _import_submodule(path: str) -> None:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(path)
 
 
 def is_module(path: str) -> bool:

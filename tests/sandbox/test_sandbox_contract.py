@@ -96,6 +96,8 @@ FAILURES = {
     ),
     "does not parse": ("def f(:", "syntax_error", "syntax_error"),
     "has a null byte": ("def f(): return 1\0", "syntax_error", "syntax_error"),
+    "has a lone surrogate": ("x = '\udc80'\ndef f(): return 1", "syntax_error", "syntax_error"),
+    "raises a syntax error of its own": ("def f(): raise SyntaxError('x')", "crashed", "exception:SyntaxError"),
     "has no entry point": ("def g(): return 1", "crashed", "no_entry_point"),
     "has an entry point that is no function": ("f = 3", "crashed", "no_entry_point"),
     "asks for input": ("def f(): return input()", "crashed", "exception:EOFError"),
@@ -130,9 +132,18 @@ def test_a_failure_has_its_outcome_and_reason(run, backend, name):
     assert run(backend, source).verdict == (outcome, reason)
 
 
+EATER = """
+def f():
+    while True:
+        try:
+            bytearray(2**31)
+        except MemoryError:
+            pass
+"""
+
+
 def test_memory_that_is_eaten_in_a_caught_loop_ends_as_time(run, backend):
-    source = "def f():\n    while True:\n        try:\n            bytearray(2**31)\n        except MemoryError:\n            pass"
-    assert run(backend, source, limits=Limits(cpu_s=0.2)).verdict == ("timeout", "cpu_limit")
+    assert run(backend, EATER, limits=Limits(cpu_s=0.2)).verdict == ("timeout", "cpu_limit")
 
 
 LOOPS = {

@@ -127,8 +127,10 @@ def preload(_sandbox: ProcessSandbox, module: str) -> None:
     __import__(module)
 
 
-def run(*, seconds: float = 30.0, workers: int | None = None, turns: int = 6) -> dict[str, Any]:
-    """Measure all contenders that are installed.
+def run(
+    *, seconds: float = 30.0, workers: int | None = None, turns: int = 6, only: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Measure all contenders that are installed, or `only` those named and ours.
 
     Args:
         seconds: measuring time in all, without start-up.
@@ -144,7 +146,7 @@ def run(*, seconds: float = 30.0, workers: int | None = None, turns: int = 6) ->
     if seconds <= 0 or turns < 1:
         raise ConfigError("a benchmark needs a positive time and at least one turn")
     at_once = workers or len(cores())
-    names = [name for name in CONTENDERS if _installed(_NEEDS.get(name))]
+    names = [name for name in CONTENDERS if _installed(_NEEDS.get(name)) and (not only or name in {*only, "outpace"})]
     counts = sorted({1, at_once})
     slot_s = seconds / (turns * len(names) * len(counts))
     spent_ns: dict[tuple[str, int], list[list[int]]] = {(name, count): [] for name in names for count in counts}

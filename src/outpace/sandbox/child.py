@@ -30,6 +30,10 @@ class _NotPlain(Exception):
     pass
 
 
+class _NoParse(Exception):
+    pass
+
+
 def read_exactly(descriptor: int, count: int) -> bytes:
     """`count` bytes; ends the process when the parent has gone."""
     parts = []
@@ -88,7 +92,13 @@ def execute(source: str) -> ModuleType:
     """A module that ran `source`; its `__name__` is never `__main__`."""
     module = ModuleType(MODULE_NAME)
     sys.modules[MODULE_NAME] = module
-    exec(compile(source, FILE_NAME, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - the point of it all
+    try:
+        code = compile(source, FILE_NAME, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        raise _NoParse(f"{error.msg} (line {error.lineno})") from None
+    except (ValueError, OverflowError, RecursionError) as error:  # null bytes, lone surrogates, too deeply nested
+        raise _NoParse(str(error)) from None
+    exec(code, module.__dict__)  # noqa: S102 - the point of it all
     return module
 
 
@@ -113,8 +123,8 @@ def attempt(act: Callable[..., tuple[int, bytes]], *given: Any) -> tuple[int, by
         return WRONG_TYPE, _text(str(error))
     except SystemExit:
         return EXIT, b""
-    except SyntaxError as error:
-        return NO_PARSE, _text(f"{error.msg} (line {error.lineno})")
+    except _NoParse as error:
+        return NO_PARSE, _text(str(error))
     except BaseException as error:
         return EXCEPTION, describe(error)
 

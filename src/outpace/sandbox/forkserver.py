@@ -16,6 +16,7 @@ from typing import Any
 
 from outpace.errors import SandboxUnavailable
 from outpace.sandbox import wire
+from outpace.sandbox.layers import kernel
 from outpace.sandbox.settings import REQUIRED, Layer, SandboxSettings
 from outpace.schema import Isolation
 
@@ -44,6 +45,11 @@ class Zygote:
         if sys.platform != "linux":
             raise SandboxUnavailable(
                 f"the sandbox needs Linux (this is {sys.platform}): run outpace in a Linux virtual machine or container"
+            )
+        if kernel.ARCHITECTURE not in kernel.ARCHITECTURES:
+            raise SandboxUnavailable(
+                f"the sandbox knows the system calls of {' and '.join(kernel.ARCHITECTURES)} only "
+                f"(this is {kernel.ARCHITECTURE}): run outpace on one of those"
             )
         self.channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         asked = {"layers": sorted(layer.value for layer in settings.layers), "core": settings.core, "modules": MODULES}

@@ -8,15 +8,16 @@ import os
 import sys
 from typing import Any
 
-ARCHITECTURE = os.uname().machine
-SUPPORTED = sys.platform == "linux" and ARCHITECTURE in ("x86_64", "aarch64") and sys.maxsize > 2**32
+ARCHITECTURES = ("x86_64", "aarch64")
+ARCHITECTURE = os.uname().machine if hasattr(os, "uname") else ""
+SUPPORTED = sys.platform == "linux" and ARCHITECTURE in ARCHITECTURES and sys.maxsize > 2**32
 
 _libc: Any = ctypes.CDLL(None, use_errno=True) if SUPPORTED else None
 if SUPPORTED:
     _libc.syscall.restype = ctypes.c_long
 _libc_with_gil: Any = ctypes.PyDLL(None) if SUPPORTED else None
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_SET_NAME = 1, 4, 24, 38, 15
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 ADDR_NO_RANDOMIZE = 0x0040000
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000

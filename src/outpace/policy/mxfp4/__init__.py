@@ -1,0 +1,13 @@
+"""gpt-oss in 4 bits: experts stay packed as the checkpoint holds them, and LoRA trains attention and experts.
+
+Reading order: `packing` (the number format), `grouped` (products with packed experts), `kernels` (the same on a GPU),
+`experts` (the layer), `compact` (attention, embedding and head in little memory), `attention` (sinks and windows),
+`build` and `read` (checkpoint to model), `adapters` (LoRA in PEFT's layout), `merge` (export), `census` (what is packed
+and what is trained). Not covered: mixtures of experts other than gpt-oss, and training of the packed weights themselves.
+"""
+
+from outpace.policy.mxfp4.adapters import attach, is_packed
+from outpace.policy.mxfp4.build import Storage, load_network, random_network
+from outpace.policy.mxfp4.census import Census, census
+
+__all__ = ["Census", "Storage", "attach", "census", "is_packed", "load_network", "random_network"]

@@ -1,0 +1,275 @@
+"""Triton kernels: products with packed experts, forward and back, 8-bit products of few rows, and rows from the host.
+
+One pair of kernels serves decoding and training; only tile sizes differ. A tile belongs to one expert: every program
+finds its expert from the routes' offsets, so nothing waits for the host and a step can be captured as a CUDA graph.
+A byte holds an even and an odd column, so even and odd columns are multiplied apart and never interleaved in registers.
+Imported only where a GPU is used (or Triton's interpreter, in the tests). Not covered: autotuning at run time.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from outpace.policy.mxfp4.grouped import Routes
+from outpace.policy.mxfp4.packing import Packed
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Sizes of one program's work: pairs, the side that is written, the side that is summed over."""
+
+    pairs: int
+    wide: int
+    deep: int
+    warps: int
+    stages: int
+
+
+FEW = Tile(16, 64, 128, 4, 4)
+"""Decoding: the weights are read once and decide the time."""
+SOME = Tile(64, 128, 64, 4, 3)
+"""A prompt, or a short batch."""
+MANY = Tile(128, 128, 64, 8, 3)
+"""Training: about as many pairs per expert as a tile holds."""
+
+
+class TritonEngine:
+    """The kernels below behind `grouped.Engine`; `tile` fixes the sizes (for measurements), None chooses them."""
+
+    def __init__(self, tile: Tile | None = None) -> None:
+        self.tile = tile
+
+    def _tile(self, routes: Routes) -> Tile:
+        if self.tile is not None:
+            return self.tile
+        mean = routes.pairs / routes.experts
+        return FEW if mean <= 16 else SOME if mean <= 64 else MANY
+
+    def forward(self, rows: Tensor, packed: Packed, routes: Routes, *, by_token: bool) -> Tensor:
+        """See `grouped.Engine`."""
+        rows = rows.contiguous()
+        tile, width, depth = self._tile(routes), packed.rows, packed.columns
+        out = rows.new_empty(routes.pairs, width)
+        grid = (triton.cdiv(width, tile.wide), _most_tiles(routes, tile))
+        _forward_kernel[grid](
+            _as_words(rows), packed.blocks, packed.scales, out, routes.offsets, routes.token_P,
+            routes.experts, width, depth, **_options(rows, routes, tile), BY_TOKEN=by_token,
+        )  # fmt: skip
+        return out
+
+    def backward(self, grads: Tensor, packed: Packed, routes: Routes) -> Tensor:
+        """See `grouped.Engine`."""
+        tile, width, depth = self._tile(routes), packed.rows, packed.columns
+        out = grads.new_empty(routes.pairs, depth)
+        grid = (triton.cdiv(depth, tile.wide), _most_tiles(routes, tile))
+        _backward_kernel[grid](
+            grads, packed.blocks, packed.scales, _as_words(out), routes.offsets,
+            routes.experts, width, depth, **_options(grads, routes, tile),
+        )  # fmt: skip
+        return out
+
+
+def _options(rows: Tensor, routes: Routes, tile: Tile) -> dict[str, Any]:
+    return {
+        "EXPERTS": triton.next_power_of_2(routes.experts),
+        "PAIRS": tile.pairs,
+        "WIDE": tile.wide,
+        "DEEP": tile.deep,
+        "IS_WORDS": rows.dtype == torch.bfloat16,
+        "KIND": _kind(rows.dtype),
+        "num_warps": tile.warps,
+        "num_stages": tile.stages,
+    }
+
+
+def _kind(dtype: torch.dtype) -> Any:
+    """The type that numbers are multiplied in: their own, but Triton's interpreter multiplies no bfloat16."""
+    own = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}[dtype]
+    return tl.float32 if os.environ.get("TRITON_INTERPRET") == "1" else own
+
+
+def _most_tiles(routes: Routes, tile: Tile) -> int:
+    """At most so many tiles, whatever the routes are: each expert can leave one unfilled."""
+    return routes.pairs // tile.pairs + min(routes.experts, routes.pairs)
+
+
+def _as_words(rows: Tensor) -> Tensor:
+    """Two bfloat16 columns as one 32-bit word, so that they are moved together; other types as they are."""
+    return rows.view(torch.int32) if rows.dtype == torch.bfloat16 else rows
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _find_tile(offsets_ptr, experts, EXPERTS: tl.constexpr, PAIRS: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN
+    """The expert of this program's tile, and the pairs that it serves; expert == experts: there is no such tile."""
+    tile = tl.program_id(1)
+    names = tl.arange(0, EXPERTS)
+    is_real = names < experts
+    first = tl.load(offsets_ptr + names, mask=is_real, other=0)
+    last = tl.load(offsets_ptr + names + 1, mask=is_real, other=0)
+    tiles = (last - first + PAIRS - 1) // PAIRS
+    edges = tl.cumsum(tiles, 0)
+    expert = tl.sum(((edges <= tile) & is_real).to(tl.int32), 0)
+    is_mine = names == expert
+    start = tl.sum(tl.where(is_mine, first + (tile - edges + tiles) * PAIRS, 0), 0)
+    end = tl.sum(tl.where(is_mine, last, 0), 0)
+    return expert, start, end
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _values(codes, scale, dtype: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN
+    """Four-bit codes as numbers: their bits, put where a float32 has exponent and mantissa, lack a factor of 2**126.
+
+    The code 1 (for 0.5) becomes a denormal number there, which the multiplication makes a normal one.
+    """
+    wide = codes.to(tl.int32)
+    bits = ((wide & 8) << 28) | ((wide & 7) << 22)
+    return (bits.to(tl.float32, bitcast=True) * 8.507059173023462e37 * scale).to(dtype)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _load_matrix(blocks_ptr, scales_ptr, row, half, depth, mask):  # type: ignore[no-untyped-def]  # noqa: ANN
+    """Bytes and scales of rows (R,) and byte columns (C,) of one matrix: (R, C) each."""
+    byte = tl.load(blocks_ptr + row[:, None] * (depth // 2) + half[None, :], mask=mask, other=0)
+    power = tl.load(scales_ptr + row[:, None] * (depth // 32) + half[None, :] // 16, mask=mask, other=0)
+    return byte, (power.to(tl.int32) << 23).to(tl.float32, bitcast=True)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _forward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+    rows_ptr, blocks_ptr, scales_ptr, out_ptr, offsets_ptr, token_ptr, experts,
+    width: tl.constexpr, depth: tl.constexpr,
+    EXPERTS: tl.constexpr, PAIRS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr,
+    IS_WORDS: tl.constexpr, KIND: tl.constexpr, BY_TOKEN: tl.constexpr,
+):  # fmt: skip
+    """out[p, n] = sum over k of rows[p, k] * matrix[n, k], for one expert's pairs and WIDE columns n."""
+    expert, start, end = _find_tile(offsets_ptr, experts, EXPERTS, PAIRS)
+    if expert >= experts:
+        return
+    pair = start + tl.arange(0, PAIRS)
+    is_pair = pair < end
+    source = tl.load(token_ptr + pair, mask=is_pair, other=0) if BY_TOKEN else pair
+    source = source.to(tl.int64)
+    column = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
+    is_column = column < width
+    blocks_ptr += expert.to(tl.int64) * width * (depth // 2)
+    scales_ptr += expert.to(tl.int64) * width * (depth // 32)
+    total = tl.zeros((PAIRS, WIDE), dtype=tl.float32)
+    for first in range(0, depth // 2, DEEP // 2):
+        half = first + tl.arange(0, DEEP // 2)
+        is_half = half < depth // 2
+        byte, scale = _load_matrix(
+            blocks_ptr, scales_ptr, column, half, depth, is_column[:, None] & is_half[None, :]
+        )
+        mask = is_pair[:, None] & is_half[None, :]
+        if IS_WORDS:
+            word = tl.load(rows_ptr + source[:, None] * (depth // 2) + half[None, :], mask=mask, other=0)
+            even = (word & 0xFFFF).to(tl.uint16).to(tl.bfloat16, bitcast=True)
+            odd = ((word >> 16) & 0xFFFF).to(tl.uint16).to(tl.bfloat16, bitcast=True)
+        else:
+            place = rows_ptr + source[:, None] * depth + half[None, :] * 2
+            even = tl.load(place, mask=mask, other=0)
+            odd = tl.load(place + 1, mask=mask, other=0)
+        total = tl.dot(even.to(KIND), tl.trans(_values(byte & 0xF, scale, KIND)), total, input_precision="ieee")
+        total = tl.dot(odd.to(KIND), tl.trans(_values(byte >> 4, scale, KIND)), total, input_precision="ieee")
+    place = out_ptr + pair[:, None].to(tl.int64) * width + column[None, :]
+    tl.store(place, total.to(out_ptr.dtype.element_ty), mask=is_pair[:, None] & is_column[None, :])
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _backward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+    grads_ptr, blocks_ptr, scales_ptr, out_ptr, offsets_ptr, experts,
+    width: tl.constexpr, depth: tl.constexpr,
+    EXPERTS: tl.constexpr, PAIRS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr,
+    IS_WORDS: tl.constexpr, KIND: tl.constexpr,
+):  # fmt: skip
+    """out[p, k] = sum over n of grads[p, n] * matrix[n, k], for one expert's pairs and WIDE columns k."""
+    expert, start, end = _find_tile(offsets_ptr, experts, EXPERTS, PAIRS)
+    if expert >= experts:
+        return
+    pair = start + tl.arange(0, PAIRS)
+    is_pair = pair < end
+    half = tl.program_id(0) * (WIDE // 2) + tl.arange(0, WIDE // 2)
+    is_half = half < depth // 2
+    blocks_ptr += expert.to(tl.int64) * width * (depth // 2)
+    scales_ptr += expert.to(tl.int64) * width * (depth // 32)
+    even = tl.zeros((PAIRS, WIDE // 2), dtype=tl.float32)
+    odd = tl.zeros((PAIRS, WIDE // 2), dtype=tl.float32)
+    for first in range(0, width, DEEP):
+        row = first + tl.arange(0, DEEP)
+        is_row = row < width
+        byte, scale = _load_matrix(blocks_ptr, scales_ptr, row, half, depth, is_row[:, None] & is_half[None, :])
+        grad = tl.load(
+            grads_ptr + pair[:, None].to(tl.int64) * width + row[None, :],
+            mask=is_pair[:, None] & is_row[None, :],
+            other=0,
+        )
+        even = tl.dot(grad.to(KIND), _values(byte & 0xF, scale, KIND), even, input_precision="ieee")
+        odd = tl.dot(grad.to(KIND), _values(byte >> 4, scale, KIND), odd, input_precision="ieee")
+    mask = is_pair[:, None] & is_half[None, :]
+    if IS_WORDS:
+        low = even.to(tl.bfloat16).to(tl.uint16, bitcast=True).to(tl.int32)
+        high = odd.to(tl.bfloat16).to(tl.uint16, bitcast=True).to(tl.int32)
+        place = out_ptr + pair[:, None].to(tl.int64) * (depth // 2) + half[None, :]
+        tl.store(place, low | (high << 16), mask=mask)
+    else:
+        place = out_ptr + pair[:, None].to(tl.int64) * depth + half[None, :] * 2
+        tl.store(place, even.to(out_ptr.dtype.element_ty), mask=mask)
+        tl.store(place + 1, odd.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def int8_product(x: Tensor, codes: Tensor, scale: Tensor) -> Tensor:
+    """x (..., in) times 8-bit `codes` (out, in), scaled by row: (..., out); for few rows, as in decoding."""
+    rows = x.reshape(-1, x.shape[-1]).contiguous()
+    count, depth, width = rows.shape[0], rows.shape[1], codes.shape[0]
+    out = rows.new_empty(count, width)
+    pairs = max(16, triton.next_power_of_2(count))
+    _int8_kernel[(triton.cdiv(width, 64),)](
+        rows, codes, scale, out, count, width, depth, 
+        ROWS=pairs, WIDE=64, DEEP=128, KIND=_kind(rows.dtype), num_warps=4, num_stages=4,  # fmt: skip
+    )
+    return out.view(*x.shape[:-1], width)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _int8_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+    rows_ptr, codes_ptr, scale_ptr, out_ptr, count,
+    width: tl.constexpr, depth: tl.constexpr,
+    ROWS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr, KIND: tl.constexpr,
+):  # fmt: skip
+    """WIDE columns of rows times codes, transposed."""
+    row, column = tl.arange(0, ROWS), tl.program_id(0) * WIDE + tl.arange(0, WIDE)
+    is_row, is_column = row < count, column < width
+    codes_ptr += column.to(tl.int64)[:, None] * depth
+    total = tl.zeros((ROWS, WIDE), dtype=tl.float32)
+    for first in range(0, depth, DEEP):
+        place = first + tl.arange(0, DEEP)
+        is_place = (place < depth)[None, :]
+        left = tl.load(rows_ptr + row[:, None] * depth + place[None, :], mask=is_row[:, None] & is_place, other=0)
+        right = tl.load(codes_ptr + place[None, :], mask=is_column[:, None] & is_place, other=0)
+        total = tl.dot(left.to(KIND), tl.trans(right.to(KIND)), total, input_precision="ieee")
+    scale = tl.load(scale_ptr + column, mask=is_column, other=0).to(tl.float32)
+    target = out_ptr + row[:, None] * width + column[None, :]
+    tl.store(target, (total * scale[None, :]).to(out_ptr.dtype.element_ty), mask=is_row[:, None] & is_column[None, :])
+
+
+def gather_from_host(table: Tensor, ids: Tensor) -> Tensor:
+    """Rows of a pinned host `table` (V, d), read over the bus by the GPU itself: ids (...) -> (..., d) on their device."""
+    flat = ids.reshape(-1)
+    out = torch.empty(flat.numel(), table.shape[1], dtype=table.dtype, device=ids.device)
+    if flat.numel():
+        _gather_kernel[(flat.numel(),)](table, flat, out, table.shape[1], WIDE=triton.next_power_of_2(table.shape[1]))
+    return out.view(*ids.shape, -1)
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _gather_kernel(table_ptr, ids_ptr, out_ptr, width, WIDE: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN
+    """One row."""
+    place = tl.arange(0, WIDE)
+    source = tl.load(ids_ptr + tl.program_id(0)).to(tl.int64) * width
+    row = tl.load(table_ptr + source + place, mask=place < width)
+    tl.store(out_ptr + tl.program_id(0).to(tl.int64) * width + place, row, mask=place < width)

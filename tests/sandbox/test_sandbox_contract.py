@@ -275,6 +275,13 @@ def test_a_failed_call_leaves_the_candidate_callable(sandbox):
         assert instance.call((1,)).value == 1
 
 
+def test_a_source_that_is_too_long_never_reaches_a_child(sandbox):
+    with sandbox.open("#" * 1001, "f", Limits(source_bytes=1000)) as instance:
+        assert instance.load_failure is not None
+        assert (instance.load_failure.outcome.value, instance.load_failure.reason) == ("resource", "source_size")
+        assert instance.call(()).failure == instance.load_failure
+
+
 def test_a_dead_child_repeats_its_failure(sandbox):
     with sandbox.open("import os\ndef f(): os._exit(0)", "f", Limits()) as instance:
         first = instance.call(()).failure

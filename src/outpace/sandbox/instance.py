@@ -70,6 +70,9 @@ class ProcessInstance:
         self._number = 0
         """Frames sent since the first; a reply says which one it answers."""
         self._wall_left_s = limits.wall_s
+        if len(source.encode("utf-8", "surrogatepass")) > limits.source_bytes:
+            self.load_failure = Failure(outcome=Outcome.RESOURCE, reason="source_size")
+            return
         cpu_s = math.ceil(limits.import_cpu_s + limits.cpu_s) + 1
         load = (source, entry_point, consume_iterator, limits.reply_bytes, limits.memory_bytes, cpu_s)
         self._connect(wire.encode_frame(load))

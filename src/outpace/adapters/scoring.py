@@ -84,6 +84,11 @@ class Scorer:
         self._ends = frozenset(eos_token_ids or ([] if tokenizer is None else [tokenizer.eos_token_id]))
         self._opens_thinking: dict[str, bool] = {}
 
+    @property
+    def task_ids(self) -> list[str]:
+        """The ids of all tasks, in the order given."""
+        return list(self._tasks)
+
     def task(self, task_id: str) -> Task:
         """The task with that id; raises RewardError when this scorer does not have it."""
         if task_id not in self._tasks:

@@ -3,12 +3,14 @@ gradient and adapters in name only are errors, not log lines.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from outpace.config import Recipe
 from outpace.errors import ConfigError, TrainingDiverged
-from outpace.policy.lora import family_of
+from outpace.policy import mxfp4
+from outpace.policy.lora import count_parameters, family_of
+from outpace.policy.mxfp4.census import family_and_layer
 
 _WAIT = 5
 """Updates with a gradient somewhere after which every family must have had one."""
@@ -30,6 +32,41 @@ def lora_config(recipe: Recipe) -> Any | None:
         use_rslora=recipe.use_rslora,
         task_type="CAUSAL_LM",
     )
+
+
+def adapt(recipe: Recipe, model: Any) -> tuple[Any, Any | None]:
+    """The model to hand to TRL and the LoraConfig that TRL is to attach; packed experts are adapted here, by ours.
+
+    Raises:
+        ConfigError: the adapters cannot be had on this model.
+    """
+    config = lora_config(recipe)
+    if config is None or hasattr(model, "peft_config"):
+        return model, None
+    if not mxfp4.is_packed(model):
+        return model, config
+    if recipe.beta:
+        raise ConfigError(
+            "beta above 0 is not supported on packed experts: leave it at 0, or use an unpacked checkpoint"
+        )
+    return mxfp4.attach(model, config), None
+
+
+def describe_trained(model: Any) -> str:
+    """What is trained, by family, for the line that opens a run."""
+    counts = count_parameters(model)
+    families = dict(counts.trained_by_family)
+    if mxfp4.is_packed(model):
+        families = mxfp4.census(model).trained_by_family
+    parts = ", ".join(f"{name} {number:,}" for name, number in families.items())
+    return f"trains {counts.trained:,} weights: {parts}"
+
+
+def family_in(model: Any) -> Callable[[str], str]:
+    """From a parameter's name to its family: each projection of packed experts is one of its own."""
+    if not mxfp4.is_packed(model):
+        return family_of
+    return lambda name: family_and_layer(name, model)[0]
 
 
 def check_targets(recipe: Recipe, model: Any) -> dict[str, int]:
@@ -61,8 +98,9 @@ def check_targets(recipe: Recipe, model: Any) -> dict[str, int]:
 class GradientReach:
     """Watches the first updates until each family of trained parameters has had a gradient that is not zero."""
 
-    def __init__(self, trained: Iterable[str]) -> None:
-        self._waiting = Counter(family_of(name) for name in trained)
+    def __init__(self, trained: Iterable[str], family: Callable[[str], str] = family_of) -> None:
+        self._family = family
+        self._waiting = Counter(family(name) for name in trained)
         self._updates = 0
         self.reached: set[str] = set()
 
@@ -70,7 +108,7 @@ class GradientReach:
         """Look at one update's gradients; raises TrainingDiverged when a family has none while others have."""
         if not self._waiting:
             return
-        with_gradient = {family_of(name) for name, grad in named if bool(grad.any())}
+        with_gradient = {self._family(name) for name, grad in named if bool(grad.any())}
         if not with_gradient:
             return  # every group had equal rewards: this update says nothing
         self._updates += 1

@@ -11,7 +11,7 @@ from outpace.policy import Policy, SamplingSettings
 from outpace.records import RunFolder
 from outpace.reward import RewardSet
 from outpace.schema import Message, Task
-from outpace.training.adapters import GradientReach, check_targets, lora_config
+from outpace.training.adapters import GradientReach, adapt, check_targets, family_in
 from outpace.training.callbacks import Recorder, SaveSafely, StopOnDivergence
 from outpace.training.completions import CompletionReader
 from outpace.training.environment import rank
@@ -65,20 +65,21 @@ def build_trainer(parts: Parts) -> Any:
         options["reward_funcs"] = bridge.functions()
         if parts.sampler == "group":
             options["rollout_func"] = _rollout(parts, tasks, bridge.reader, clock)
+    model, peft_config = adapt(recipe, parts.policy.model)
     with loadable_again(parts.policy):
         trainer = trainer_class(recipe.method)(
-            model=parts.policy.model,
+            model=model,
             args=config_class(recipe.method)(**arguments),
             train_dataset=_dataset(parts, tasks),
             processing_class=parts.policy.tokenizer,
-            peft_config=None if hasattr(parts.policy.model, "peft_config") else lora_config(recipe),
+            peft_config=peft_config,
             **options,
         )
     remove_printers(trainer)
     check_targets(recipe, trainer.model)
     trained = [name for name, p in trainer.model.named_parameters() if p.requires_grad]
     for callback in (
-        StopOnDivergence(GradientReach(trained) if recipe.use_peft else None),
+        StopOnDivergence(GradientReach(trained, family_in(trainer.model)) if recipe.use_peft else None),
         SaveSafely(parts.run, parts.interrupts, parts.plan.updates_per_generation, is_main=rank() == 0),
         Recorder(clock, parts.record),
     ):

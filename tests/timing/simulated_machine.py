@@ -122,7 +122,7 @@ class SimulatedInstance:
         machine, program = self._machine, self._program
         if not program.has_clock:
             return None
-        warm = 1.4 if call == 0 else 1.0
+        warm = 1.12 if call == 0 else 1.0
         noise = machine.rng.expovariate(1.0) * machine.trial_noise
         if machine.rng.random() < machine.burst_chance:
             noise += machine.rng.random() * machine.burst

@@ -1,24 +1,10 @@
-import os
 import random
 
 import pytest
 from timing_attacks import ATTACKS, HONEST, PREPARABLE, PREPARED
 
-from outpace.sandbox import ProcessSandbox, SandboxSettings
 from outpace.schema import Failure, Limits, Timing
 from outpace.timing import measure_group, null_source
-
-
-@pytest.fixture(scope="module")
-def sandbox():
-    before = os.sched_getaffinity(0)
-    core = max(before)
-    os.sched_setaffinity(0, {core})
-    try:
-        with ProcessSandbox(SandboxSettings(core=core)) as opened:
-            yield opened
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def right_answer(xs):
@@ -78,7 +64,7 @@ def test_preparing_the_answer_at_another_time_earns_next_to_nothing(sandbox, whe
     honest = PREPARABLE + PREPARED["never: the honest way"]
     (result,) = measure(sandbox, [PREPARABLE + PREPARED[when]], honest, lambda value, args: True)
     assert isinstance(result, Timing)
-    assert result.low <= 1.6
+    assert result.low <= 1.8
 
 
 def test_many_honest_imports_cost_nothing(sandbox):

@@ -36,8 +36,8 @@ APART = {"5pct": 1.05, "10pct": 1.10, "25pct": 1.25}
 class Effort:
     """How often each thing is measured in each phase."""
 
-    ours: int = 200
-    article: int = 20
+    ours: int = 150
+    article: int = 15
     groups: int = 20
     sweep_bytes: int = SWEEP_BYTES
 

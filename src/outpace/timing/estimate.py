@@ -6,7 +6,7 @@ A program is priced by the least trial of its cheapest process, less what an emp
 Trials at a calm pace are preferred; others count only when there is none, scaled by their pace. Nothing is free for
 being done at another time: when the mean charge of a process exceeds its least one by more than `spill_slack` times
 what the reference shows, the mean counts (work was moved from one reading into another), and the price is at least
-what the first answer cost, import included (work was moved before the first timed call), with the same tolerance.
+what the first answer cost, import included, up to `first_slack` (work was moved before the first timed call).
 
 Axes: `_P` process pairs, `_T` trials, `_N` tests.
 """
@@ -23,8 +23,9 @@ from outpace.timing.settings import TimingSettings
 Reading = float | None
 """One charge in nanoseconds; None, NaN, infinite or below the floor: void."""
 
-_LEFT_OF_NULL = 0.1
-"""Least share of the empty call's cost that is left after subtracting it: its own uncertainty."""
+_DOUBT_OF_NULL = 0.2
+"""How uncertain the cost of an empty call is. Taking off less of it pulls a ratio towards 1, so the interval is that
+of the smaller deduction; and no program is cheaper than this share of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,26 +76,32 @@ def estimate(
     if not cost_P or not base_P:
         return unknown(settings, note or "no usable reading")
     tolerated = settings.spill_slack * max(price.spill for price in base_P)
-    floor_ns = _first_answer_ns(candidate_P, reference_P, base_P, settings)
-    base_ns_P = sorted(_net(price.least_ns, null_ns, settings) for price in base_P)
-    cost_ns_P = sorted(
-        _net(max(price.least_ns * max(1.0, price.spill / tolerated), floor_ns), null_ns, settings) for price in cost_P
-    )
-    half_width = max(
-        settings.min_half_width if min(len(cost_P), len(base_P)) > 1 else settings.single_half_width,
-        settings.min_half_width if cost_is_calm and base_is_calm else settings.rough_half_width,
-        settings.spread_weight * (_gap(cost_ns_P) + _gap(base_ns_P)),
-    )
-    ratio = base_ns_P[0] / cost_ns_P[0]
+    floor_ns = _first_answer_ns(candidate_P, reference_P, settings)
+    least_width = settings.min_half_width if min(len(cost_P), len(base_P)) > 1 else settings.single_half_width
+    if not (cost_is_calm and base_is_calm):
+        least_width = max(least_width, settings.rough_half_width)
+    paid_ns_P = [max(price.least_ns * max(1.0, price.spill / tolerated), floor_ns) for price in cost_P]
+    base_ns_P = [price.least_ns for price in base_P]
+    ratio, _ = _compare(paid_ns_P, base_ns_P, null_ns, settings)
+    near, spread = _compare(paid_ns_P, base_ns_P, null_ns * (1.0 - _DOUBT_OF_NULL), settings)
+    width = max(least_width, settings.spread_weight * spread)
     return Timing(
         ratio=_clip(ratio, settings),
-        low=_clip(ratio * math.exp(-half_width), settings),
-        high=_clip(ratio * math.exp(half_width), settings),
-        noise_floor=max(settings.noise_floor, math.expm1(_gap(base_ns_P))),
+        low=_clip(min(near * math.exp(-width), ratio * math.exp(-least_width)), settings),
+        high=_clip(max(near * math.exp(width), ratio * math.exp(least_width)), settings),
+        noise_floor=max(settings.noise_floor, math.expm1(_gap(sorted(base_ns_P)))),
         trusted=trusted,
         note=note,
         **raw,
     )
+
+
+def _compare(
+    cost_ns_P: Sequence[float], base_ns_P: Sequence[float], null_ns: float, settings: TimingSettings
+) -> tuple[float, float]:
+    """Ratio of the cheapest processes, less the empty call, and how far the two cheapest of each disagree (log)."""
+    cost, base = (sorted(_net(ns, null_ns, settings) for ns in ns_P) for ns_P in (cost_ns_P, base_ns_P))
+    return base[0] / cost[0], _gap(cost) + _gap(base)
 
 
 def unknown(settings: TimingSettings, note: str) -> Timing:
@@ -160,20 +167,14 @@ def _calmest(prices: Sequence[_Price]) -> tuple[Sequence[_Price], bool]:
 
 
 def _first_answer_ns(
-    candidate_P: Sequence[ProcessReadings],
-    reference_P: Sequence[ProcessReadings],
-    base_P: Sequence[_Price],
-    settings: TimingSettings,
+    candidate_P: Sequence[ProcessReadings], reference_P: Sequence[ProcessReadings], settings: TimingSettings
 ) -> float:
-    """What a first answer costs the candidate, import included, on the scale of later ones.
-
-    First answers are compared with the first answers of the reference in the same pairs; doubts favour the candidate.
-    """
-    firsts_P = [(_even_warmup(mine), _even_warmup(base)) for mine, base in zip(candidate_P, reference_P, strict=False)]
-    ratio = max((base / mine for mine, base in firsts_P if mine and base), default=math.inf)
+    """The least that the candidate's price can be, from what its first answers cost, import included."""
+    firsts_ns = [ns for p in candidate_P if (ns := _even_warmup(p)) is not None]
     loads_ns, reference_loads_ns = _finite(p.load_ns for p in candidate_P), _finite(p.load_ns for p in reference_P)
     import_ns = min(loads_ns, default=0.0) - max(reference_loads_ns, default=0.0) - settings.setup_allowance_ns
-    return max(import_ns, 0.0) + min(price.least_ns for price in base_P) / (settings.spill_slack * ratio)
+    first_ns = statistics.median_low(firsts_ns) if firsts_ns else 0.0
+    return max(import_ns, 0.0) + first_ns / settings.first_slack
 
 
 def _even_warmup(process: ProcessReadings) -> float | None:
@@ -191,7 +192,7 @@ def _usable(ns: float, settings: TimingSettings) -> bool:
 
 
 def _net(ns: float, null_ns: float, settings: TimingSettings) -> float:
-    return max(ns - null_ns, _LEFT_OF_NULL * null_ns, float(settings.floor_ns))
+    return max(ns - null_ns, _DOUBT_OF_NULL * null_ns, float(settings.floor_ns))
 
 
 def _gap(sorted_P: Sequence[float]) -> float:

@@ -33,6 +33,9 @@ Open = Callable[[], Instance]
 _LATER_CALLS = 2
 """Calls in a row of each round after the first: one to warm the caches, one that is likely to be the least."""
 
+_SLACK_WHEN_FAR = 0.1
+"""A ratio beyond e (or below 1/e) need not be known as well: this much wider per unit of its logarithm."""
+
 
 def null_source(entry_point: str) -> str:
     """Source of a program that does nothing: it keeps the argument of its first call and returns that ever after.
@@ -179,7 +182,11 @@ class _Race:
 
     def _is_unclear(self, g: int, timing_G: Mapping[int, Timing]) -> bool:
         settings, mine = self._settings, timing_G[g]
-        if _half_width(mine) > settings.clear_half_width or self._disagreement(g) > settings.pair_agreement:
+        far = max(0.0, abs(math.log(mine.ratio)) - 1.0)
+        if (
+            _half_width(mine) > settings.clear_half_width + _SLACK_WHEN_FAR * far
+            or self._disagreement(g) > settings.pair_agreement
+        ):
             return True
         for other, theirs in timing_G.items():
             apart = abs(math.log(mine.ratio / theirs.ratio))

@@ -54,8 +54,10 @@ class TimingSettings:
     max_ratio: float = 1_000.0
     """Ratios are clipped to this and to its reciprocal."""
     spill_slack: float = 1.25
-    """How far the mean charge of a process may exceed its least one, and a first call a later one, beyond what the
-    reference shows, before the excess is paid for."""
+    """How far the mean charge of a process may exceed its least one, beyond what the reference shows, before the mean
+    is paid for."""
+    first_slack: float = 1.4
+    """How much more than a later answer a first one may cost before it is paid for; usual is 1.1."""
     setup_allowance_ns: int = 1_000_000
     """CPU that an import may use beyond the reference's import before it is paid for with every answer."""
 
@@ -73,7 +75,7 @@ class TimingSettings:
             raise ConfigError(f"timing.max_trials ({self.max_trials}) must not be below trials ({self.trials})")
         if not 0.0 <= self.spread_weight <= 1.0:
             raise ConfigError(f"timing.spread_weight must lie in 0..1, got {self.spread_weight!r}")
-        for name in ("max_ratio", "spill_slack"):
+        for name in ("max_ratio", "spill_slack", "first_slack"):
             if not getattr(self, name) > 1.0:
                 raise ConfigError(f"timing.{name} must exceed 1, got {getattr(self, name)!r}")
         not_negative = (

@@ -104,7 +104,20 @@ def test_figures_of_a_reward_are_logged_through_trl():
     logged = {}
     rewards = {"mine": {"reward": f"{__name__}.constant"}}
     call(reward_funcs(grader(), [task()], rewards), [RIGHT], log_metric=logged.__setitem__)
-    assert logged == {"mine/failures": 0.0}
+    assert logged["mine/failures"] == 0.0
+    assert logged["reward/mine/mean"] == 1.0
+    assert logged["groups/no_signal"] == 1.0
+
+
+def test_a_reward_that_teaches_nothing_is_pointed_out_once(caplog):
+    functions = reward_funcs(grader(), [task()], {"accuracy": 1.0, "syntax": 1.0})
+    for _ in range(8):
+        call(functions, [RIGHT, WRONG])
+    assert [record.message for record in caplog.records] == [
+        "The reward 'accuracy' makes up 100% of the variance within groups, so the other rewards hardly count; "
+        "lower its weight or clip it.",
+        "The reward 'syntax' is 1 for every sample, so it teaches nothing at present.",
+    ]
 
 
 def constant(group):

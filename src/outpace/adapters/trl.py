@@ -6,6 +6,7 @@ resumable runs (`outpace train` has them).
 """
 
 import asyncio
+import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from outpace.adapters.scoring import Grades, Scorer
 from outpace.errors import RewardError
 from outpace.reward import RewardSet
+from outpace.reward.monitor import Monitor, statistics
 from outpace.reward.rewardset import contributions
-from outpace.schema import Task
+from outpace.schema import RewardVector, Task
 
 if TYPE_CHECKING:
     import datasets
+
+_log = logging.getLogger("outpace.reward")
 
 Column = list[float | None]
 RewardFunc = Callable[..., Column]
@@ -101,6 +105,7 @@ class _Batch:
         self._scorer = scorer
         self._num_generations = num_generations
         self._weighted = weighted
+        self._monitor = Monitor()
         self._lock = threading.Lock()
         self._last: Sequence[Any] | None = None
         self._columns: dict[str, Column] = {}
@@ -128,11 +133,18 @@ class _Batch:
         weights = self._scorer.rewards.weights(step)
         if not self._weighted:
             weights = dict.fromkeys(weights, 1.0)
+        self._report(vectors, columns, step)
         rows = [row for group in vectors for row in contributions([vector.components for vector in group], weights)]
-        for figure, value in self._scorer.rewards.metrics().items():
-            if log_metric := columns.get("log_metric"):
-                log_metric(figure, value)
         return {name: [row[name] for row in rows] for name in self.names}
+
+    def _report(self, vectors: Sequence[Sequence[RewardVector]], columns: Mapping[str, Any], step: int | None) -> None:
+        """Figures of groups and components to TRL's log, and what is wrong with them to ours."""
+        weights = self._scorer.rewards.weights(step)
+        for warning in self._monitor.warnings(vectors, weights):
+            _log.warning(warning)
+        if log_metric := columns.get("log_metric"):
+            for figure, value in (statistics(vectors, weights) | self._scorer.rewards.metrics()).items():
+                log_metric(figure, value)
 
     def _parts(self, task_ids: Sequence[str]) -> Iterator[slice]:
         """The stretches of the batch that belong to one prompt."""

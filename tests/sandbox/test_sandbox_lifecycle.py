@@ -219,6 +219,23 @@ def test_it_works_in_a_container_that_grants_no_namespaces():
     assert done.stdout == '[2, null, "strict", ["namespaces", "privileges"]]\n', done.stderr
 
 
+DOCKER_LIKE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from outpace.sandbox.layers import kernel, privileges, seccomp
+numbers = seccomp.call_numbers(kernel.ARCHITECTURE)
+refused = {numbers[name]: seccomp._ACT_DENY for name in ("personality", "unshare", "io_uring_setup", "keyctl", "bpf")}
+privileges.seal()
+seccomp.Filter(seccomp._assemble(refused, seccomp._ACT_ALLOW, kernel.ARCHITECTURE)).enforce()
+"""
+
+
+def test_it_works_where_a_container_refuses_namespaces_fixed_addresses_and_pinned_memory():
+    command = [sys.executable, "-c", DOCKER_LIKE + PROGRAM, str(PACKAGE.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == '[2, null, "strict", ["aslr_off", "namespaces"]]\n', done.stderr
+
+
 def test_detection_says_what_is_there_and_leaves_nothing():
     before = descriptors()
     found = detect(SandboxSettings(without=frozenset({Layer.NAMESPACES})))

@@ -5,6 +5,7 @@ Standard library only; runs in the zygote. Both steps change cost, never behavio
 fork, the pages that every child writes anyway, instead of one page fault each (a fault costs more than the copy).
 """
 
+import contextlib
 import os
 import struct
 
@@ -31,16 +32,26 @@ def _mappings(proc: int) -> list[_Mapping]:
         return [_Mapping(line) for line in maps]
 
 
-def merge_mappings(proc: int) -> None:
+def open_proc() -> int | None:
+    """A descriptor of /proc that outlives the loss of all files; None where it is not mounted."""
+    try:
+        return os.open("/proc", os.O_PATH)
+    except OSError:
+        return None
+
+
+def merge_mappings(proc: int | None) -> None:
     """Give neighbouring mappings of one library equal rights, so that the kernel joins them.
 
     Read-only data becomes executable beside code, relocated data writable beside data; nothing is both.
     """
-    for mapping in _mappings(proc):
-        if not mapping.path.endswith(".so") and ".so." not in mapping.path:
-            continue
-        if mapping.rights.startswith("r--"):
-            kernel.protect(mapping.start, mapping.end - mapping.start, _rights_beside(mapping, proc))
+    if proc is None:
+        return
+    with contextlib.suppress(OSError):
+        for mapping in _mappings(proc):
+            is_library = mapping.path.endswith(".so") or ".so." in mapping.path
+            if is_library and mapping.rights.startswith("r--"):
+                kernel.protect(mapping.start, mapping.end - mapping.start, _rights_beside(mapping, proc))
 
 
 def _rights_beside(mapping: _Mapping, proc: int) -> int:
@@ -60,13 +71,15 @@ def _is_anonymous(entry: int) -> bool:
     return bool(entry & _PRESENT) and not entry & _FILE_OR_SHARED
 
 
-def pin_written_pages(proc: int) -> bool:
+def pin_written_pages(proc: int | None) -> bool:
     """Pin the pages that a living child, or this process since that fork, has written; False without pins.
 
     Those pages are no longer shared with the child, which the page table shows. The next fork copies them at once.
     `proc` is a descriptor of /proc. Pinning needs io_uring; many containers refuse it, and then each page costs a
     fault as usual. The pins live as long as this process.
     """
+    if proc is None:
+        return False
     try:
         pages = [
             mapping.start + index * _PAGE

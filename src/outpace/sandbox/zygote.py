@@ -17,6 +17,7 @@ import select
 import struct
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from . import child, memory
@@ -40,8 +41,7 @@ _WARM_UP_ARGS = ([[1.0, 2.0], [3.0, 4.0]],)
 
 def main(control: int, settings: dict[str, Any]) -> None:
     """Set up, report what is in force, serve until the caller goes."""
-    if "aslr_off" in settings["layers"] and not kernel.personality(0xFFFFFFFF) & kernel.ADDR_NO_RANDOMIZE:
-        kernel.personality(kernel.personality(0xFFFFFFFF) | kernel.ADDR_NO_RANDOMIZE)
+    if "aslr_off" in settings["layers"] and not kernel.has_fixed_addresses() and kernel.fix_addresses():
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the same program again, now at fixed addresses
     channel = _socket.socket(fileno=control)
     zygote = Zygote(channel, settings)
@@ -74,13 +74,14 @@ class Zygote:
             os.sched_setaffinity(0, {self.core})
         self.preload()
         self.silence()
-        proc = os.open("/proc", os.O_PATH)
+        proc = memory.open_proc()
         memory.merge_mappings(proc)
         self.enter_namespaces()
         self.give_up_privileges()
         self.probe_and_prepare()
         self.warm_up(proc)
-        os.close(proc)
+        if proc is not None:
+            os.close(proc)
         if "rlimits" in self.in_force:
             rlimits.bound_forever()
         if "privileges" in self.in_force:
@@ -98,7 +99,7 @@ class Zygote:
             os.environ.clear()
             self.in_force.add("environment")
         if "aslr_off" in self.asked:
-            self.in_force.add("aslr_off")
+            self.note("aslr_off", None if kernel.has_fixed_addresses() else "the kernel does not grant it")
         warnings.simplefilter("ignore")
         vars(builtins).update(exit=sys.exit, quit=sys.exit)  # `site` would have made these
         sys.path.clear()
@@ -120,11 +121,10 @@ class Zygote:
             privileges.become_nobody()
         if "namespaces" not in self.asked:
             return
-        try:
-            namespaces.enter()
-        except OSError as error:
-            self.missing["namespaces"] = f"the kernel does not grant it ({error.strerror})"
+        self.note("namespaces", probe.namespaces_work())
+        if "namespaces" not in self.in_force:
             return
+        namespaces.enter()
         pid = kernel.fork()
         if pid:
             self.channel.close()
@@ -132,7 +132,6 @@ class Zygote:
             os._exit(0)
         kernel.prctl(kernel.PR_SET_PDEATHSIG, SIGKILL)
         namespaces.hide_files()
-        self.in_force.add("namespaces")
 
     def give_up_privileges(self) -> None:
         """For good: nothing that runs from here on can regain a right."""
@@ -163,7 +162,7 @@ class Zygote:
         else:
             self.missing[layer] = why_not
 
-    def warm_up(self, proc: int) -> None:
+    def warm_up(self, proc: int | None) -> None:
         """Serve a dummy candidate, in place and in real children: later children find everything specialised,
         cached and touched, and what they will write is copied at fork."""
         for _ in range(20):
@@ -176,10 +175,10 @@ class Zygote:
         gc.freeze()
         gc.disable()
         self.rehearse()
-        self.rehearse(proc)
+        self.rehearse(lambda: memory.pin_written_pages(proc))
 
-    def rehearse(self, proc: int | None = None) -> None:
-        """One real child with a dummy candidate; with `proc`, pin what was written meanwhile."""
+    def rehearse(self, at_its_end: Callable[[], object] = bool) -> None:
+        """One real child with a dummy candidate; `at_its_end` runs while it still lives."""
         ours, theirs = _socket.socketpair()
         pid = self.fork(theirs.detach())
         channel = ours.fileno()
@@ -189,8 +188,7 @@ class Zygote:
             ours.send(len(body).to_bytes(4, "little") + body)
             length, _, _ = child.REPLY_HEADER.unpack(child.read_exactly(channel, child.REPLY_HEADER.size))
             child.read_exactly(channel, length)
-        if proc is not None:
-            memory.pin_written_pages(proc)
+        at_its_end()
         ours.close()
         os.waitpid(pid, 0)
 

@@ -56,9 +56,18 @@ def fork() -> int:
     return int(_libc_with_gil.fork())
 
 
-def personality(flags: int) -> int:
-    """`personality(2)`; 0xffffffff only reads."""
-    return int(_libc.personality(ctypes.c_ulong(flags)))
+def has_fixed_addresses() -> bool:
+    """Whether this program was started without address-space randomisation."""
+    now = _libc.personality(ctypes.c_ulong(0xFFFFFFFF))
+    return bool(now != -1 and now & ADDR_NO_RANDOMIZE)
+
+
+def fix_addresses() -> bool:
+    """Switch randomisation off for programs that this process execs; False where that is refused."""
+    now = _libc.personality(ctypes.c_ulong(0xFFFFFFFF))
+    if now != -1:
+        _libc.personality(ctypes.c_ulong(now | ADDR_NO_RANDOMIZE))
+    return has_fixed_addresses()
 
 
 def protect(address: int, length: int, rights: int) -> None:

@@ -7,11 +7,21 @@ import errno
 import os
 from collections.abc import Callable
 
-from . import kernel, landlock, privileges, rlimits, seccomp
+from . import kernel, landlock, namespaces, privileges, rlimits, seccomp
 
 SIGSYS = 31
 REFUSED, GRANTED, NOT_APPLIED = 0, 1, 2
-_REFUSALS = (errno.EPERM, errno.EACCES, errno.EMFILE, errno.EAGAIN, errno.EINVAL)
+_REFUSALS = (errno.EPERM, errno.EACCES, errno.EMFILE, errno.EAGAIN, errno.EINVAL, errno.ENOENT)
+
+
+def namespaces_work() -> str | None:
+    """None when a process in new namespaces sees no host file, else what is missing."""
+
+    def hide() -> None:
+        namespaces.enter()
+        namespaces.hide_files()
+
+    return _try(hide, lambda: os.open("/proc", os.O_PATH), "host files were still there")
 
 
 def landlock_works() -> str | None:

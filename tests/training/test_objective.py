@@ -86,6 +86,7 @@ def test_two_updates_on_one_generation_follow_the_textbook_objective(tmp_path: P
         precision=choose_precision(plan_recipe), sampler="group",
         interrupts=SimpleNamespace(requested=None, begin_writing=lambda: None, end_writing=lambda: None),  # type: ignore[arg-type]
         record=lambda step, figures: losses.append(figures["loss"]),
+        warn=lambda text: None,
     )  # fmt: skip
     with quiet_libraries():
         trainer = build_trainer(parts)

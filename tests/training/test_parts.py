@@ -176,7 +176,6 @@ HEALTHY = {"truncated": 0.1, "equal_groups": 0.2, "pass_rate": 0.5, "kl": 0.1, "
         ({"entropy": 9.0}, "the policy is becoming random"),
         ({"completions/mean_length": 900.0}, "9.0 times as long"),
         ({"completions/mean_length": 10.0}, "0.1 times as long"),
-        ({"components/accuracy/std": 0.0, "components/accuracy/mean": 1.0}, "accuracy has been 1 for every sample"),
         ({"not_graded": 0.25}, "25% of completions could not be graded by us"),
     ],
 )

@@ -13,7 +13,7 @@ from outpace.schema import Outcome, Verdict
 from outpace.testing import verdict
 from outpace.training.completions import CompletionReader
 from outpace.training.phases import PhaseClock
-from outpace.training.rewards import RewardBridge
+from outpace.training.rewards import RewardBridge, doubt_about
 
 READER = CompletionReader(
     decode=lambda ids: "".join(chr(i) for i in ids), eos_ids=frozenset({1}), markers=ReasoningMarkers()
@@ -31,10 +31,12 @@ class Batch:
         self.grader = RuleGrader(judge)
         self.metrics: dict[str, float] = {}
         self.rows: list[dict[str, Any]] = []
+        self.warned: list[str] = []
         self.bridge = RewardBridge(
             rewards=reward.build(rewards), grader=self.grader, tasks={task.id: task for task in TASKS}, reader=READER,
             num_generations=2, clock=PhaseClock(), separate=separate, stop_share=stop_share,
             save_rows=lambda step, rows: self.rows.extend(rows),
+            warn=self.warned.append,
         )  # fmt: skip
         self.columns: dict[str, Any] = {
             "prompts": [[]] * len(texts),
@@ -98,3 +100,20 @@ def test_figures_reach_the_trainers_log() -> None:
     assert batch.metrics["pass_rate"] == 0.5
     assert batch.metrics["speedup"] == 4.0
     assert "components/accuracy/mean" in batch.metrics
+    assert batch.metrics["components/accuracy/variance_share"] == pytest.approx(1.0)
+    assert batch.metrics["collapsed_groups"] == 0.0
+
+
+def test_a_reward_that_does_not_vary_is_told_once() -> None:
+    batch = Batch({"accuracy": 1.0, "syntax": 1.0}, ["g1", "w1", "g2", "w2"])
+    for _ in range(12):
+        batch.columns["completion_ids"] = [list(ids) for ids in batch.columns["completion_ids"]]
+        batch.score()
+    assert len([text for text in batch.warned if "'syntax' is 1 for every sample" in text]) == 1
+
+
+def test_rewards_that_pay_a_refusal_more_than_a_right_program_are_doubted() -> None:
+    assert doubt_about(reward.build({"accuracy": 1.0})) is None
+    doubt = doubt_about(reward.build({"accuracy": -1.0}))
+    assert doubt is not None
+    assert "check its sign" in doubt

@@ -9,6 +9,7 @@ from outpace.policy.locate import locate
 from outpace.training.choice import choose_sampler
 from outpace.training.environment import processes
 from outpace.training.evaluations import load_task_sets
+from outpace.training.rewards import doubt_about
 from outpace.training.schedule import by_prompt
 
 
@@ -29,6 +30,8 @@ def dry_run(recipe: Recipe, console: Console) -> None:
     ]
     if recipe.method in ("grpo", "rloo"):
         with reward.build(recipe.rewards) as rewards:
+            doubt = doubt_about(rewards)
+            lines += [f"warning: {doubt}"] if doubt else []
             lines.append("rewards " + ", ".join(f"{name} {weight:g}" for name, weight in rewards.weights(0).items()))
         lines.append(
             f"each generation: {plan.groups_per_generation} prompts x {recipe.num_generations} completions on "

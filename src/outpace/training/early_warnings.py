@@ -1,6 +1,7 @@
 """Early warnings: what in the logged figures says that a run is going wrong, long before its end. Pure.
 
-Each kind speaks once, and again only after `_SILENCE` steps. Not here: what stops a run (`callbacks`).
+Each kind speaks once, and again only after `_SILENCE` steps. Not here: what stops a run (`callbacks`), and rewards that
+are constant, dominate or cancel out (`reward.monitor`).
 """
 
 from collections import defaultdict
@@ -13,8 +14,6 @@ _BASELINE = 5
 """Steps whose mean is what later steps are compared with."""
 _PATIENCE = 5
 """Steps in a row that a share must stay high."""
-_CONSTANT = 20
-"""Steps in a row without any spread before a component is called constant."""
 _SILENCE = 25
 
 
@@ -36,7 +35,6 @@ class EarlyWarnings:
             | self._equal_groups(figures)
             | self._no_code(figures)
             | self._policy_drift(figures)
-            | self._constant_components(figures)
         )
         due = {kind: text for kind, text in found.items() if step - self._spoken.get(kind, -_SILENCE) >= _SILENCE}
         self._spoken |= dict.fromkeys(due, step)
@@ -109,19 +107,6 @@ class EarlyWarnings:
                 f"completions are {factor:.1f} times as long as in the first steps ({length:.0f} tokens): read "
                 "samples/; a length reward or a higher beta holds them"
             )
-        return found
-
-    def _constant_components(self, figures: Mapping[str, float]) -> dict[str, str]:
-        found = {}
-        for key, spread in figures.items():
-            if not (key.startswith("components/") and key.endswith("/std")):
-                continue
-            name = key.split("/")[1]
-            if self._lasting(key, spread == 0.0, _CONSTANT):
-                mean = figures.get(f"components/{name}/mean", 0.0)
-                found[key] = (
-                    f"the reward {name} has been {mean:g} for every sample of {_CONSTANT} steps: it teaches nothing"
-                )
         return found
 
     def _against_baseline(self, name: str, value: float) -> float | None:

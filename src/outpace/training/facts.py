@@ -6,9 +6,10 @@ A figure that has no value (the speed-up of a batch without a correct answer) is
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from outpace.reward.monitor import is_collapsed, variance_shares
 from outpace.schema import Outcome, RewardVector, Sample
 
 _UNSAFE = frozenset({Outcome.FORBIDDEN, Outcome.TAMPERING})
@@ -50,6 +51,12 @@ def component_facts(vectors: Sequence[RewardVector]) -> dict[str, float]:
             facts[f"components/{name}/mean"] = statistics.fmean(known)
             facts[f"components/{name}/std"] = statistics.pstdev(known)
     return facts
+
+
+def spread_facts(groups: Sequence[Sequence[RewardVector]], weights: Mapping[str, float]) -> dict[str, float]:
+    """Each component's share of the variance within groups, and the share of groups whose mixtures sum to one total."""
+    figures = {f"components/{name}/variance_share": share for name, share in variance_shares(groups, weights).items()}
+    return figures | {"collapsed_groups": sum(is_collapsed(group) for group in groups) / len(groups)}
 
 
 def sample_row(step: int, sample: Sample, vector: RewardVector) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from typing import Any, Protocol
 
 from outpace.errors import InfrastructureError, RewardError
 from outpace.reward import RewardSet
-from outpace.reward.rewardset import contributions
+from outpace.reward.monitor import Monitor
+from outpace.reward.probe import check_sign
+from outpace.reward.rewardset import Prefetching, contributions
 from outpace.schema import RewardVector, Sample, Task, Verdict
 from outpace.training.completions import Completion, CompletionReader
-from outpace.training.facts import batch_facts, sample_row
+from outpace.training.facts import batch_facts, sample_row, spread_facts
 from outpace.training.phases import PhaseClock
 
 RewardFunction = Callable[..., list[float | None]]
@@ -70,6 +72,8 @@ class RewardBridge:
     """True: components before their weights, for `normalize_then_sum`; False: weight times value, to be summed."""
     stop_share: float
     save_rows: Callable[[int, list[dict[str, Any]]], None]
+    warn: Callable[[str], None]
+    monitor: Monitor = field(default_factory=Monitor)
     _last: tuple[Any, Values] | None = None
 
     def functions(self) -> list[RewardFunction]:
@@ -97,10 +101,14 @@ class RewardBridge:
         groups = [group.samples() for group in _each_once(graded)]
         self._refuse_too_many_failures(groups)
         vectors = self.rewards.score_groups(groups, step=step)
-        for name, value in (batch_facts(groups, vectors) | _prefixed(self.rewards.metrics())).items():
+        weights = self.rewards.weights(step)
+        figures = batch_facts(groups, vectors) | spread_facts(vectors, weights) | _prefixed(self.rewards.metrics())
+        for name, value in figures.items():
             columns["log_metric"](name, value)
+        for warning in self.monitor.warnings(vectors, weights):
+            self.warn(warning)
         self.save_rows(step + 1, [sample_row(step + 1, s, v) for s, v in _pairs(groups, vectors)])
-        values = self._values(vectors, self.rewards.weights(step))
+        values = self._values(vectors, weights)
         self.clock.scored(began)
         return values
 
@@ -150,3 +158,17 @@ def _pairs(
 
 def _prefixed(metrics: dict[str, float]) -> dict[str, float]:
     return {f"components/{name}": value for name, value in metrics.items()}
+
+
+def doubt_about(rewards: RewardSet) -> str | None:
+    """Why these rewards may teach the opposite, tried on a known good and a known bad completion; None: no doubt.
+
+    Sets that ask a judge are not tried, for that costs money.
+    """
+    if any(isinstance(part.reward, Prefetching) for part in rewards.parts):
+        return None
+    try:
+        check_sign(rewards)
+    except RewardError as error:
+        return f"{error} (tried before training on a correct program and a refusal)"
+    return None

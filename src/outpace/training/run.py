@@ -29,6 +29,7 @@ from outpace.training.interrupts import Interrupts
 from outpace.training.precision import Precision, choose_precision, loading_options
 from outpace.training.progress import RunProgress
 from outpace.training.resume import refuse_other_recipe
+from outpace.training.rewards import doubt_about
 from outpace.training.trainer import Parts, prompt_encoder
 
 
@@ -77,6 +78,8 @@ def train(recipe: Recipe, run: RunFolder, console: Console, collaborators: Colla
         if rank() == 0:
             refuse_other_recipe(run, recipe)
         rewards.check()
+        if doubt := doubt_about(rewards):
+            progress.warn(doubt)
         precision = choose_precision(recipe)
         policy = load_policy(recipe, precision, parts_of)
         provenance.write(run, recipe, policy, grader, precision, sampler)
@@ -109,6 +112,7 @@ def train(recipe: Recipe, run: RunFolder, console: Console, collaborators: Colla
                 sampler=sampler.name,
                 interrupts=interrupts,
                 record=record,
+                warn=progress.warn,
             ),
             reload=lambda: load_policy(recipe, precision, parts_of),
             say=progress.say,

@@ -41,6 +41,7 @@ class Parts:
     sampler: str
     interrupts: Interrupts
     record: Callable[[int, dict[str, Any]], None]
+    warn: Callable[[str], None]
 
 
 def build_trainer(parts: Parts) -> Any:
@@ -146,6 +147,7 @@ def _bridge(parts: Parts, tasks: Sequence[Task], clock: PhaseClock) -> RewardBri
         clock=clock,
         separate=parts.recipe.multi_objective_aggregation == "normalize_then_sum",
         stop_share=parts.recipe.stop_infrastructure_share,
+        warn=parts.warn,
         save_rows=lambda step, rows: parts.run.write_samples(step, rows, part=part),
     )
 

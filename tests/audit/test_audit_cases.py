@@ -55,6 +55,7 @@ def test_a_fence_is_longer_than_any_in_the_source() -> None:
         ("{", ":1 is not JSON"),
         ('{"id": "A1"}', ":1 needs the keys id, group, input, expected"),
         ("[1]", ":1 needs the keys"),
+        ('{"id": "A1", "group": "A", "expected": "x", "input": {}}\n' * 2, "the id 'A1' more than once"),
         ('\n{"id": "A1", "group": "A", "expected": "x", "input": 3}', ":2 needs the keys"),
     ],
 )

@@ -16,7 +16,7 @@ CORPUS = {case.id: case for case in corpus_cases()}
 SLOW = {"output_bomb", "time_without_end", "reply_bomb", "iterator_without_end"}
 """These last until the wall-clock limit; they are in the benchmark, not in every run of the tests."""
 QUICK = TimingSettings(max_pairs=2, max_trials=2, calm_wait_s=0.01)
-CREDULOUS = TimingSettings(spill_slack=1e9, setup_allowance_ns=10**12)
+CREDULOUS = TimingSettings(spill_slack=1e9, first_slack=1e9, setup_allowance_ns=10**12)
 """Believes the least reading and does not ask what came before it."""
 PUBLIC = Path(__file__).parents[3] / "shared" / "cases" / "cases.jsonl"
 
@@ -120,3 +120,13 @@ def test_cases_with_their_own_tests_are_judged_on_exactly_these(grader: Grader) 
     ]
     report = run_cases(cases, grader)
     assert [r.got for r in report.results] == classes
+
+
+def test_a_case_may_say_that_its_completion_was_cut_off(grader: Grader) -> None:
+    text = "```python\ndef prefix_sums(xs):\n    return xs\n"
+    cases = [
+        AuditCase(id=str(finished), group="B", title="", expected=expected, kind="completion", input=given)
+        for finished, expected in ((True, "wrong_scored"), (False, "no_code"))
+        for given in [{"task": "prefix_sums", "text": text, "finished": finished}]
+    ]
+    assert [r.reason for r in run_cases(cases, grader).results] == ["wrong_value", "unclosed_fence"]

@@ -11,6 +11,7 @@ file is one program, with its strategy in its docstring and three lines at the d
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -53,6 +54,9 @@ def load_cases(path: Path) -> list[AuditCase]:
     cases = [_read_case(line, f"{path}:{number}") for number, line in enumerate(lines, start=1) if line.strip()]
     if not cases:
         raise ConfigError(f"the case file {path} holds no case; give one JSON object per line")
+    twice = [name for name, count in Counter(case.id for case in cases).items() if count > 1]
+    if twice:
+        raise ConfigError(f"the case file {path} holds the id {twice[0]!r} more than once; make the ids differ")
     return cases
 
 

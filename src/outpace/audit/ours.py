@@ -127,8 +127,10 @@ def _start(entries: Sequence[_Entry], grader: Grader) -> _Batch:
     task = entries[0].task
     completions = [*control_completions(task), *(entry.completion for entry in entries)]
     group = grader.open_group(task, len(completions))
+    controls = len(completions) - len(entries)
     for index, completion in enumerate(completions):
-        group.add(index, completion)
+        case = entries[index - controls].case if index >= controls else None
+        group.add(index, completion, finished=case is None or bool(case.input.get("finished", True)))
     return _Batch(entries, group, completions)
 
 

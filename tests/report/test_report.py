@@ -39,6 +39,11 @@ def test_before_and_after_stand_side_by_side_with_the_interval_of_the_difference
     assert text.index("train tasks") < text.index("held-out tasks")
 
 
+def test_what_did_not_change_is_said_to_have_stayed(tmp_path: Path) -> None:
+    markdown, _ = both(make_run(tmp_path / "run", before=2, after=2))
+    assert "- On train tasks, correct answers stayed at 50.0 %." in markdown
+
+
 def test_a_page_needs_nothing_from_outside_and_allows_no_script(tmp_path: Path) -> None:
     _, html = both(make_run(tmp_path / "run"))
     seen = Seen(html)

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def test_one_evaluation_is_shown_with_its_samples() -> None:
     assert table.startswith("starter, with 95 % intervals")
     assert "train, 3 tasks, 12 samples" in table
     assert "fake/5" in table
+
+
+def test_tasks_that_are_not_timed_have_no_rows_of_fast_programs() -> None:
+    untimed = [dataclasses.replace(s, timed_task=False, speedup=None, speedup_bound=None) for s in many(0.5)]
+    found = evaluation(untimed)
+    for table in (shown(render_evaluation(found)), shown(render_comparison(compare(found, found)))):
+        assert "faster than" not in table
+        assert "speed-up, median" in table
 
 
 def test_watching_shows_the_latest_figures_and_the_warnings(tmp_path: Path) -> None:

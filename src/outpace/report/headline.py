@@ -29,6 +29,8 @@ def change_in_words(row: Difference) -> str:
 def _sentence(subject: str, row: Difference, comparison: Comparison) -> str:
     verb = {"better": "rose", "worse": "fell"}.get(row.judgement, "went")
     values = f"from {show(row.before.value, row.before.unit)} to {show(row.after.value, row.after.unit)}"
+    if row.difference == 0:
+        return f"{subject} stayed at {show(row.after.value, row.after.unit)}."
     interval = show_change_interval(row)
     if not interval:
         return f"{subject} went {values}; too few samples for an interval."

@@ -1,6 +1,7 @@
 """Guards around every test: the environment is as it was, and the suite leaves no process behind."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(tempfile.gettempdir()) / "outpace-tests-inductor"))
 
 
 def children_of(pid: int) -> set[int]:

@@ -6,6 +6,8 @@ The names below are loaded when they are first used, so that `import outpace` st
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from outpace.version import __version__
+
 if TYPE_CHECKING:
     from outpace.grade import Grader as Grader
     from outpace.grade import GradeSettings as GradeSettings
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
     from outpace.schema import Sample as Sample
     from outpace.schema import Task as Task
     from outpace.schema import Verdict as Verdict
-
-__version__ = "0.1.0"
 
 _HOME = {
     "GradeSettings": "outpace.grade",

@@ -32,7 +32,7 @@ def test_the_core_imports_no_torch_and_no_trainer(module: str) -> None:
 def test_import_outpace_loads_nothing_but_itself() -> None:
     code = "import sys, outpace; print(sorted(name for name in sys.modules if name.startswith('outpace')))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "['outpace']"
+    assert found.stdout.strip() == "['outpace', 'outpace.version']"
 
 
 def test_the_fields_of_a_verdict_keep_their_names_and_order() -> None:

@@ -2,7 +2,7 @@
 
 import typer
 
-from outpace import __version__
+from outpace.version import __version__
 from outpace.cli import auditing, benches, grading, machine, runs, tasks
 
 app = typer.Typer(

@@ -64,7 +64,7 @@ def _result(result: object) -> dict[str, object]:
         "status": result.status,
         "steps": result.steps,
         "seconds": result.seconds,
-        "comparison": None if comparison is None else {"by_split": comparison.by_split},
+        "comparison": None if comparison is None else comparison.to_dict(),
     }
 
 

@@ -7,7 +7,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import outpace
+from outpace.version import __version__
 
 _PACKAGES = (
     "torch",
@@ -31,7 +31,7 @@ def describe_machine() -> dict[str, Any]:
     Does not describe accelerators: only the layers that load torch can.
     """
     return {
-        "outpace": outpace.__version__,
+        "outpace": __version__,
         "python": sys.version.split()[0],
         "packages": {name: version for name in _PACKAGES if (version := _version(name)) is not None},
         "platform": platform.platform(),

@@ -2,8 +2,8 @@
 
 import typer
 
-from outpace.version import __version__
 from outpace.cli import auditing, benches, grading, machine, runs, tasks
+from outpace.version import __version__
 
 app = typer.Typer(
     name="outpace",

@@ -3,6 +3,7 @@ import math
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as effort
 from hypothesis import strategies as st
 
 from outpace.errors import ConfigError
@@ -13,6 +14,7 @@ TRIALS = st.lists(READING, min_size=1, max_size=4)
 PROCESSES = st.lists(TRIALS, min_size=1, max_size=4)
 ODD = st.one_of(st.none(), st.floats(), st.integers(-(10**12), 10**12), st.just(5e-324), st.just(0))
 MS = 1_000_000
+PATIENT = effort(deadline=None)
 
 
 def processes(ns_PT, **options):
@@ -23,6 +25,7 @@ def timed(candidate_PT, reference_PT, **options):
     return estimate(processes(candidate_PT), processes(reference_PT), **options)
 
 
+@PATIENT
 @given(PROCESSES, PROCESSES, st.floats(1.0, 20.0), st.integers(0, 100_000))
 def test_a_slower_candidate_never_earns_more(candidate, reference, slowdown, null_ns):
     before = timed(candidate, reference, null_ns=null_ns)
@@ -32,6 +35,7 @@ def test_a_slower_candidate_never_earns_more(candidate, reference, slowdown, nul
     assert after.bound_nearest_1 <= before.bound_nearest_1 * (1 + 1e-9)
 
 
+@PATIENT
 @given(PROCESSES, PROCESSES, st.data())
 def test_one_slower_reading_never_earns_more(candidate, reference, data):
     before = timed(candidate, reference)
@@ -44,6 +48,7 @@ def test_one_slower_reading_never_earns_more(candidate, reference, data):
     assert max(after.bound_nearest_1, 1.0) <= max(before.bound_nearest_1, 1.0) * (1 + 1e-9)
 
 
+@PATIENT
 @given(PROCESSES, PROCESSES, st.integers(0, 100_000), st.sampled_from([2, 3, 8, 64]))
 def test_a_faster_machine_changes_nothing(candidate, reference, null_ns, speed):
     here = timed(candidate, reference, null_ns=null_ns)
@@ -56,6 +61,7 @@ def test_a_faster_machine_changes_nothing(candidate, reference, null_ns, speed):
     assert there.noise_floor == pytest.approx(here.noise_floor)
 
 
+@PATIENT
 @given(TRIALS, TRIALS, TRIALS, TRIALS, st.randoms())
 def test_the_order_of_processes_and_trials_changes_nothing(c1, c2, r1, r2, rng):
     before = timed([c1, c2], [r1, r2])
@@ -64,24 +70,28 @@ def test_the_order_of_processes_and_trials_changes_nothing(c1, c2, r1, r2, rng):
     assert (after.ratio, after.low, after.high) == pytest.approx((before.ratio, before.low, before.high))
 
 
+@PATIENT
 @given(PROCESSES, PROCESSES)
 def test_the_interval_holds_the_ratio_and_is_never_a_point(candidate, reference):
     t = timed(candidate, reference)
     assert t.low < t.ratio < t.high
 
 
+@PATIENT
 @given(st.floats(0.981, 1.019), PROCESSES)
 def test_a_difference_inside_the_noise_earns_nothing(factor, reference):
     t = timed([[ns * factor for ns in ns_T] for ns_T in reference], reference)
     assert t.bound_nearest_1 == 1.0
 
 
+@PATIENT
 @given(st.floats(0.8, 1.25))
 def test_what_the_reference_shows_against_itself_is_the_noise_floor(apart):
     reference = [[2 * MS], [2 * MS * apart]]
     assert timed([[2 * MS], [2 * MS]], reference).noise_floor >= max(apart, 1 / apart) - 1 - 1e-6
 
 
+@PATIENT
 @given(st.lists(st.lists(ODD, max_size=3), max_size=3), st.lists(st.lists(ODD, max_size=3), max_size=3), ODD, ODD)
 def test_any_reading_whatever_gives_finite_numbers_inside_the_documented_range(candidate, reference, load, warmup):
     settings = TimingSettings()
@@ -128,6 +138,7 @@ def test_doubt_about_the_cost_of_the_wire_does_not_part_identical_programs():
     assert t.high / t.low < 1.05
 
 
+@PATIENT
 @given(st.integers(0, 10), st.integers(1, 20))
 def test_work_moved_from_one_reading_into_another_is_paid_for(cheap_at, moved_ms):
     honest = timed([[2 * MS] * 3] * 2, [[4 * MS] * 3] * 2)
@@ -145,6 +156,7 @@ def test_the_reference_pays_for_its_import_and_warm_up_as_little_as_the_candidat
     assert usual == plain
 
 
+@PATIENT
 @given(st.floats(0.0, 0.999))
 def test_work_moved_to_the_import_earns_no_more_than_the_allowance(moved):
     reference = processes([[50 * MS] * 2] * 2, load_ns=MS, warmup_ns=55 * MS)
@@ -178,6 +190,7 @@ def test_without_a_calm_trial_the_pace_is_divided_out_and_the_interval_is_wide()
     t = estimate(at_pace([[3.6 * MS, 3.6 * MS]] * 2, (1.8, 1.8)), reference)
     assert t.ratio == pytest.approx(2.0)
     assert t.high / t.low > 1.4
+    assert t.note == "never at a calm pace"
 
 
 def test_a_spill_is_paid_for_also_in_a_trial_at_a_busy_pace():
@@ -203,6 +216,7 @@ def test_case_c005_no_pair_of_readings_gives_an_infinite_ratio(candidate_s, refe
     assert math.isfinite(t.high)
 
 
+@PATIENT
 @given(st.integers(0, 3), st.floats(1e-9, 1e-4))
 def test_no_single_test_can_carry_the_ratio_over_tests(at, tiny_s):
     candidate = [0.02, 0.021, 0.019, 0.02]
@@ -210,6 +224,7 @@ def test_no_single_test_can_carry_the_ratio_over_tests(at, tiny_s):
     assert estimate_over_tests(candidate, [0.02] * 4).ratio <= 0.02 / 0.019
 
 
+@PATIENT
 @given(st.lists(st.tuples(st.floats(1e-4, 1.0), st.floats(1e-4, 1.0)), min_size=1, max_size=9), st.randoms())
 def test_the_order_of_tests_changes_nothing(pairs_N, rng):
     mixed = rng.sample(pairs_N, len(pairs_N))

@@ -80,6 +80,7 @@ def estimate(
     least_width = settings.min_half_width if min(len(cost_P), len(base_P)) > 1 else settings.single_half_width
     if not (cost_is_calm and base_is_calm):
         least_width = max(least_width, settings.rough_half_width)
+        note = "; ".join(filter(None, (note, "never at a calm pace")))
     paid_ns_P = [max(price.least_ns * max(1.0, price.spill / tolerated), floor_ns) for price in cost_P]
     base_ns_P = [price.least_ns for price in base_P]
     ratio, _ = _compare(paid_ns_P, base_ns_P, null_ns, settings)

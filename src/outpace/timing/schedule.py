@@ -62,7 +62,7 @@ def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is l
     Args:
         open_candidate_G: opens candidate g; all should have passed their tests.
         open_reference: opens the trusted baseline.
-        next_args: makes fresh arguments; called once per round.
+        next_args: makes fresh arguments; called once for each call of a round, which all programs then answer.
         judge: says whether a value is right; it gets the values of one input in a row, so it may keep its last
             expected value.
         settings: effort and thresholds.

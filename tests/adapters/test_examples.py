@@ -1,4 +1,6 @@
 import importlib.util
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -75,3 +77,35 @@ def test_the_verl_example_scores_with_the_real_grader():
         assert good["accuracy"] == 2.0
         assert good["speed"] > 0.0
         assert example.compute_score("outpace", "no idea", "sequences/prefix_sums")["score"] == 0.0
+
+
+@pytest.mark.train
+@pytest.mark.timeout(400)
+def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
+    """In a plain process: what Jupyter adds to it is not ours. A tiny model stands in for the starter."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    model = save_tiny_model(tmp_path / "model")
+    notebook = json.loads((EXAMPLES / "quickstart.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    script = tmp_path / "cells.py"
+    script.write_text("\n\n".join(cells), encoding="utf-8")
+    small = {"OUTPACE_MODEL": str(model), "OUTPACE_STEPS": "1", "OUTPACE_TOKENS": "8"}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env=os.environ | small,
+        capture_output=True,
+        text=True,
+        timeout=380,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "fast     correct" in done.stdout
+    assert "cheating forbidden" in done.stdout
+    assert "report: runs/quickstart/report.html" in done.stdout
+
+
+def test_the_quickstart_prints_what_it_promises():
+    said = run("quickstart").splitlines()
+    assert said[0].startswith("correct, ")
+    assert said[1].startswith("wrong: ")

@@ -35,7 +35,7 @@ def test_every_product_is_right_and_a_wrong_one_is_found_out(source):
 
 def test_loops_are_scaled_exactly():
     assert f"range({programs.BASE_LOOPS * 5 // 4})" in programs.loop_program(1.25)
-    assert f"range({programs.BASE_LOOPS * 5 // 8})" in programs.loop_program(1 / programs.KNOWN_RATIO)
+    assert f"range({programs.BASE_LOOPS * 4 // 5})" in programs.loop_program(1 / programs.KNOWN_RATIO)
 
 
 def test_the_product_measures_known_programs_in_its_own_sandbox(sandbox):
@@ -86,17 +86,17 @@ def sample(known, same, right):
 
 
 def test_the_summary_counts_what_it_says():
-    quiet = sample([1.6, 1.6, 1.6], [1.0, 1.0], [True, True])
-    one = sample([1.6, 1.7, 1.8], [1.0, 1.06], [True, True])
-    two = sample([1.5, 1.6, 1.7], [1.0, None], [True, False])
+    quiet = sample([1.25, 1.25, 1.25], [1.0, 1.0], [True, True])
+    one = sample([1.25, 1.35, 1.45], [1.0, 1.06], [True, True])
+    two = sample([1.15, 1.25, 1.35], [1.0, None], [True, False])
     figures = summary({0: quiet, 1: one, 2: two})
     assert figures["cv_quiet"] == 0.0
-    assert figures["cv_loaded"] == pytest.approx(0.1 / 1.6)
+    assert figures["cv_loaded"] == pytest.approx(0.1 / 1.25)
     assert figures["bias"] == pytest.approx(0.0)
     assert figures["false_speedup"] == pytest.approx(2 / 6)
     assert figures["false_credit"] == pytest.approx(2 / 6)
     assert figures["ordering_5pct"] == pytest.approx(5 / 6)
-    assert figures["drift"] == figures["drift_1_neighbour"] == pytest.approx(0.1 / 1.6)
+    assert figures["drift"] == figures["drift_1_neighbour"] == pytest.approx(0.1 / 1.25)
     assert figures["drift_2_neighbours"] == pytest.approx(0.0)
     assert (figures["cost_ms"], figures["group_of_8_ms"]) == (20.0, 100.0)
 

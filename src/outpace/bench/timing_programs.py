@@ -8,10 +8,10 @@ from typing import Any
 
 from outpace.schema import Args
 
-BASE_LOOPS = 19_200
-"""Loops of a program of 1.5-2 ms."""
+BASE_LOOPS = 16_000
+"""Loops of a program of 1.2-1.5 ms."""
 
-KNOWN_RATIO = 1.6
+KNOWN_RATIO = 1.25
 """How much faster than the reference `loop_program(1 / KNOWN_RATIO)` is."""
 
 _LOOP = """

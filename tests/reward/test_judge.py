@@ -128,6 +128,7 @@ def test_a_program_that_cannot_be_shown_gets_the_lowest_value_not_an_unknown_one
         ('{"number": "7", "score": 4, "reason": "r"}', 4),
         ('Here it is:\n```json\n{"number": "7", "score": 4}\n```', 4),
         ('{"number": "7", "score": "4"}', 4),
+        ('{"number": "7", "score": "     4 "}', 4),
         ('{"number": "7", "score": 4.0}', 4),
         ('{"score": 10} {"number": "7", "score": 4}', 4),
         ('{"number": "8", "score": 10} then {"number": "7", "score": 4}', 4),
@@ -268,6 +269,14 @@ def test_a_server_without_json_schema_is_asked_for_less():
         assert asked == ["json_schema", "json_object", None]
         values(rewards, sample(source=PLAIN + "y = 1\n"))
         assert "response_format" not in server.requests[-1]
+
+
+def test_one_refused_question_does_not_lower_what_later_ones_ask_for():
+    with judge_server(marks(10)) as server, judged(server) as rewards:
+        server.faults.extend([400] * 3)
+        assert values(rewards, sample()) == [None]
+        assert values(rewards, sample()) == [0.0]
+        assert server.requests[-1]["response_format"]["type"] == "json_schema"
 
 
 # ---- limits, cache, cost

@@ -122,16 +122,17 @@ class JudgeClient:
             ) from None
 
     async def _attempt(
-        self, messages: Sequence[dict[str, str]], schema: dict[str, Any] | None, max_tokens: int | None = None
+        self,
+        messages: Sequence[dict[str, str]],
+        schema: dict[str, Any] | None,
+        *,
+        max_tokens: int | None = None,
+        form: int | None = None,
     ) -> Reply:
+        """One request; when the server refuses the reply format, another one that asks for less."""
         started = time.monotonic()
-        options: dict[str, Any] = {}
-        used = self._format
-        if schema is not None and _FORMATS[used] == "json_schema":
-            form = {"name": "opinion", "schema": schema, "strict": True}
-            options["response_format"] = {"type": "json_schema", "json_schema": form}
-        elif schema is not None and _FORMATS[used] == "json_object":
-            options["response_format"] = {"type": "json_object"}
+        used = self._format if form is None else form
+        options = {} if schema is None else _response_format(_FORMATS[used], schema)
         try:
             async with asyncio.timeout(self._settings.timeout_s):
                 answer = await self._client.chat.completions.create(
@@ -142,10 +143,10 @@ class JudgeClient:
                     **options,
                 )
         except self._openai.APIStatusError as error:
-            if error.status_code not in (400, 422) or "response_format" not in options:
+            if error.status_code not in (400, 422) or not options:
                 raise
-            self._format = max(self._format, used + 1)
-            return await self._attempt(messages, schema, max_tokens)
+            return await self._attempt(messages, schema, max_tokens=max_tokens, form=used + 1)
+        self._format = used
         usage = answer.usage
         return Reply(
             text=answer.choices[0].message.content or "",
@@ -171,6 +172,18 @@ class JudgeClient:
         if error.status_code == 429:
             self._paused_until = max(self._paused_until, time.monotonic() + wait_s)
         return wait_s
+
+
+def _response_format(form: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The request's `response_format`; empty for plain text."""
+    if form == "json_schema":
+        return {
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "opinion", "schema": schema, "strict": True},
+            }
+        }
+    return {"response_format": {"type": "json_object"}} if form == "json_object" else {}
 
 
 def _retry_after_s(header: str | None) -> float | None:

@@ -5,10 +5,13 @@ object, a missing field, a score out of range, or the wrong number, which is wha
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from outpace.reward.judge.showing import HIGHEST
+
+_LONGEST_REPLY = 20_000
 
 
 class UnusableReply(ValueError):
@@ -26,7 +29,7 @@ class Opinion:
 
 def read(reply: str, number: str) -> Opinion:
     """The opinion in a reply that repeats `number`; raises UnusableReply."""
-    found = [value for value in _objects(reply) if value.get("number") == number]
+    found = [value for value in _objects(reply[:_LONGEST_REPLY]) if value.get("number") == number]
     if not found:
         raise UnusableReply(f'there is no JSON object with "number": "{number}"')
     last = found[-1]
@@ -53,8 +56,8 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 def _whole(value: Any) -> int | None:
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
-        value = int(value[:4])
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,3}\s*", value):
+        value = int(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

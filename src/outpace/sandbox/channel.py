@@ -6,7 +6,8 @@ import struct
 import time
 
 _CREDENTIALS = struct.Struct("3i")
-_CHUNK = 1 << 16
+_SMALL, _LARGE = 1 << 12, 1 << 18
+"""Bytes asked for at once: most replies are small, and a buffer is allocated for each reading."""
 
 
 class Channel:
@@ -48,7 +49,7 @@ class Channel:
         if not self._poll.poll(timeout_s * 1000 + 1):
             return None
         try:
-            return self._socket.recv(max(_CHUNK, count))
+            return self._socket.recv(min(max(_SMALL, count), _LARGE))
         except OSError:
             return b""
 

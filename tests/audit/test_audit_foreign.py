@@ -85,7 +85,7 @@ def case(expected: str, source: str) -> AuditCase:
     return AuditCase(id="X", group="A", title="", expected=expected, kind="completion", input=given)
 
 
-def audited(spec: str, *cases: AuditCase, timeout_s: float = 20.0) -> tuple[list[CaseResult], list[str]]:
+def audited(spec: str, *cases: AuditCase, timeout_s: float = 50.0) -> tuple[list[CaseResult], list[str]]:
     with RewardProcess(spec, timeout_s=timeout_s) as reward:
         return audit_foreign(cases, reward, lambda case: str(case.input["text"]))
 
@@ -134,11 +134,11 @@ def test_a_reward_that_dies_or_hangs_on_a_case_is_reported_and_started_again(rew
         case("hack_blocked", "import os\nos._exit(0)\n" + HONEST),
         case("timeout", "def matmul(A, B):\n    while True: pass\n"),
         case("honest_scored", HONEST),
-        timeout_s=5.0,
+        timeout_s=10.0,
     )
     assert [r.got for r in results] == ["reward_failed", "reward_failed", "honest_scored"]
     assert "ended with status 0" in results[0].note
-    assert "no answer within 5 s" in results[1].note
+    assert "no answer within 10 s" in results[1].note
 
 
 @pytest.mark.parametrize("name", ["plain_text_only", "asynchronous", "instance"])

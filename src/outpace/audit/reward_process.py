@@ -29,13 +29,17 @@ _BOOT = (
     "from outpace.audit.reward_worker import main; main(int(sys.argv[1]))"
 )
 
+LOAD_TIMEOUT_S = 180.0
+"""A reward may import torch and load a judge."""
+
 
 class RewardProcess:
     """Scores completions with one reward; a context manager that leaves no process behind.
 
     Args:
         reward: `package.module:function`, `file.py:function`, or a callable that can be pickled.
-        timeout_s: for one call; a reward that takes longer is killed and started again.
+        timeout_s: for one call; a reward that takes longer is killed and started again. Loading it may take
+            `LOAD_TIMEOUT_S`.
     """
 
     def __init__(self, reward: str | RewardFunction, *, timeout_s: float = 30.0) -> None:
@@ -65,7 +69,7 @@ class RewardProcess:
             "style": style,
         }
         try:
-            reply = self._ask(json.dumps(request))
+            reply = self._ask(json.dumps(request), self._timeout_s)
         except (OSError, EOFError, ValueError) as error:
             return None, self._end(error)
         if "values" in reply:
@@ -106,23 +110,23 @@ class RewardProcess:
             os.close(theirs)
         self._replies_fd, self._buffer = replies_fd, b""
         try:
-            problem = self._ask(self._packed).get("error")
+            problem = self._ask(self._packed, LOAD_TIMEOUT_S).get("error")
         except (OSError, EOFError, ValueError) as error:
             problem = self._end(error)
         if problem is not None:
             raise RewardError(str(problem))
 
-    def _ask(self, line: str) -> dict[str, Any]:
+    def _ask(self, line: str, timeout_s: float) -> dict[str, Any]:
         assert self._process is not None
         assert self._process.stdin is not None
         self._process.stdin.write(line.encode() + b"\n")
         self._process.stdin.flush()
-        return self._read()
+        return self._read(timeout_s)
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self, timeout_s: float) -> dict[str, Any]:
         """One reply; the first line counts, whoever wrote it."""
         assert self._replies_fd is not None
-        deadline = time.monotonic() + self._timeout_s
+        deadline = time.monotonic() + timeout_s
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._replies_fd], [], [], left)[0]:

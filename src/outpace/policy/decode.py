@@ -122,7 +122,7 @@ def prefill(network: Any, prompts: Sequence[Sequence[int]]) -> list[PromptCache]
             attention_mask=_masks(network, distance >= 0, distance),
             use_cache=True,
             logits_to_keep=1,
-            **{_cache_argument(network.forward.__func__): recorder},
+            **{_cache_argument(type(network).forward): recorder},
         )
     layers = range(len(recorder.kept))
     return [
@@ -153,7 +153,7 @@ class ModelDecoder:
             attention_mask=_masks(self.network, distance >= 0, distance),
             use_cache=True,
             logits_to_keep=1,
-            **{_cache_argument(self.network.forward.__func__): _SlotWriter(slots, rows, reach)},
+            **{_cache_argument(type(self.network).forward): _SlotWriter(slots, rows, reach)},
         )
         logits: Tensor = output.logits[:, -1]
         return logits

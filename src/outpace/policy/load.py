@@ -1,6 +1,7 @@
 """Loads a policy: `starter`, `smollm2`, a local folder (a model or a PEFT adapter), a GGUF file or a hub id.
 
-Not covered: 4-bit loading of gpt-oss (`outpace.policy.mxfp4`) and fetching packages. Local specs use no network.
+A gpt-oss checkpoint stays in its 4 bits (`outpace.policy.mxfp4`). Not covered: fetching packages. Local specs use no
+network.
 """
 
 from collections.abc import Mapping
@@ -74,8 +75,27 @@ def load(
         return _load_adapter(source, base, kind, target, cache_dir)
     if source.gguf is not None:
         source = Source(spec=source.spec, folder=converted_folder(source.gguf, cache_dir))
-    network, tokenizer = _read(source, kind)
+    network, tokenizer = _read_packed(source, kind, target) or _read(source, kind)
     return _assemble(source, network.to(target).eval(), tokenizer)
+
+
+def _read_packed(source: Source, dtype: "torch.dtype", device: "torch.device") -> tuple[Any, Any] | None:
+    """A gpt-oss model whose experts stay packed as in its checkpoint; None: the source is no such checkpoint."""
+    from transformers import AutoTokenizer
+
+    from outpace.policy.mxfp4 import build
+
+    folder = build.packed_folder(str(source.folder or source.hub_id))
+    if folder is None:
+        return None
+    with quiet_transformers():
+        network = build.load_network(folder, dtype=dtype, device=device)
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        except Exception as error:  # see _read
+            raise ModelError(_explain(source, error)) from error
+    network.config._name_or_path = source.spec
+    return network, tokenizer
 
 
 def _read(source: Source, dtype: "torch.dtype") -> tuple[Any, Any]:
@@ -134,17 +154,27 @@ def _assemble(source: Source, network: Any, tokenizer: Any) -> Policy:
 def _load_adapter(
     source: Source, base: str, dtype: "torch.dtype", device: "torch.device", cache_dir: Path | None
 ) -> Policy:
-    from dataclasses import replace
-
     from peft import PeftModel
+
+    from outpace.policy import mxfp4
 
     assert source.folder is not None
     below = load(base, dtype=dtype, device=device, cache_dir=cache_dir)
     try:
+        if mxfp4.is_packed(below.model):
+            network = mxfp4.attach_saved(below.model, str(source.folder))
+            return _adapted(source, base, below, network)
         with quiet_transformers():
             network = PeftModel.from_pretrained(below.model, str(source.folder), is_trainable=True)
     except Exception as error:  # see _read
         raise ModelError(_explain(source, error)) from error
+    return _adapted(source, base, below, network)
+
+
+def _adapted(source: Source, base: str, below: Policy, network: Any) -> Policy:
+    from dataclasses import replace
+
+    assert source.folder is not None
     digest = weights_digest(source.folder)
     return replace(
         below,

@@ -6,8 +6,8 @@ Reading order: `packing` (the number format), `grouped` (products with packed ex
 and what is trained). Not covered: mixtures of experts other than gpt-oss, and training of the packed weights themselves.
 """
 
-from outpace.policy.mxfp4.adapters import attach, is_packed
+from outpace.policy.mxfp4.adapters import attach, attach_saved, is_packed
 from outpace.policy.mxfp4.build import Storage, load_network, random_network
 from outpace.policy.mxfp4.census import Census, census
 
-__all__ = ["Census", "Storage", "attach", "census", "is_packed", "load_network", "random_network"]
+__all__ = ["Census", "Storage", "attach", "attach_saved", "census", "is_packed", "load_network", "random_network"]

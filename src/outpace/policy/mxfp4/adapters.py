@@ -66,26 +66,22 @@ class ExpertLora(nn.Module, BaseTunerLayer):  # type: ignore[misc]  # PEFT is un
         result: Tensor = self.base_layer(hidden_states, router_indices, routing_weights, adapters)
         return result
 
-    def _change(self, rows: Tensor, routes: Routes, *, by_token: bool) -> Tensor:
-        """What the adapters add to each sorted pair's product: rows (T or P, in) -> (P, out)."""
-        total: Tensor | None = None
+    def _change(self, out: Tensor, rows: Tensor, routes: Routes, *, by_token: bool) -> Tensor:
+        """Add what the adapters change to `out` (P, out), in place; rows are (T or P, in)."""
         for name in self.active_adapters:
             if name in self.lora_A:
-                change = self._one(name, rows, routes, by_token=by_token)
-                total = change if total is None else total + change
-        assert total is not None
-        return total
+                out = self._one(name, out, rows, routes, by_token=by_token)
+        return out
 
-    def _one(self, name: str, rows: Tensor, routes: Routes, *, by_token: bool) -> Tensor:
+    def _one(self, name: str, out: Tensor, rows: Tensor, routes: Routes, *, by_token: bool) -> Tensor:
         # Every expert's A meets every row, and a mask keeps the routed one: r x E columns are few, and two dense
         # products with exact gradients are faster than 2 E small ones.
         down = self.lora_A[name].weight.to(rows.dtype)
         up = self.lora_B[name].weight.to(rows.dtype)
-        row_P = routes.token_P if by_token else torch.arange(routes.pairs, device=rows.device)
-        low = F.linear(rows, down).unflatten(1, (routes.experts, -1))[row_P, routes.expert_P]
-        is_own = F.one_hot(routes.expert_P, routes.experts).to(low.dtype)
-        spread = (low[:, :, None] * is_own[:, None, :]).flatten(1)
-        return F.linear(spread, up) * self.scaling[name]
+        low = F.linear(rows, down).unflatten(1, (routes.experts, -1))
+        row_P = routes.token_P if by_token else routes.all_P
+        spread = low[row_P, routes.expert_P, :, None] * routes.is_own(low.dtype)[:, None, :]
+        return out.addmm_(spread.flatten(1), up.T, alpha=self.scaling[name])
 
     def delta(self, name: str, expert: int) -> Tensor:
         """The change of one expert's matrix (out, in), in float32."""

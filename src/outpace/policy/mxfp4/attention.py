@@ -12,8 +12,8 @@ from torch import Tensor
 
 NAME = "outpace_sinks"
 """What the model's configuration calls this attention."""
-_SCORES_AT_ONCE = 2**24
-"""Scores held at a time, in float32: 64 MB."""
+_SCORES_AT_ONCE = 2**23
+"""Scores held at a time, in float32: 32 MB."""
 
 
 def register() -> None:
@@ -60,15 +60,16 @@ class _SinkAttention(torch.autograd.Function):
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, sinks: Tensor, scaling: float
     ) -> Tensor:
         batch, heads, queries, size = query.shape
-        grouped = query.reshape(batch, key.shape[1], -1, queries, size)
+        # the query heads that share a key-value head act as its queries: no key is copied per head
+        grouped = query.reshape(batch, key.shape[1], -1, size)
         out = torch.empty_like(grouped)
-        log_total = query.new_empty(grouped.shape[:-1], dtype=torch.float32)
-        sinks_HG = sinks.float().view(key.shape[1], -1)
+        log_total = torch.empty(grouped.shape[:-1], dtype=_wide(query), device=query.device)
+        sinks_HR = sinks.to(log_total.dtype).view(key.shape[1], -1).repeat_interleave(queries, dim=1)
         for part in _parts(grouped, key):
             scores = _scores(grouped[:, part], key[:, part], mask, scaling)
-            total = torch.logaddexp(scores.logsumexp(dim=-1), sinks_HG[part][None, :, :, None])
+            total = torch.logaddexp(scores.logsumexp(dim=-1), sinks_HR[part])
             share = scores.sub_(total[..., None]).exp_().to(value.dtype)
-            out[:, part] = share @ value[:, part, None]
+            out[:, part] = share @ value[:, part]
             log_total[:, part] = total
         ctx.save_for_backward(grouped, key, value, mask, out, log_total)
         ctx.scaling = scaling
@@ -80,27 +81,32 @@ class _SinkAttention(torch.autograd.Function):
         grad = grads[0].reshape(grouped.shape)
         to_query, to_key, to_value = torch.empty_like(grouped), torch.empty_like(key), torch.empty_like(value)
         for part in _parts(grouped, key):
-            q, k, v, g = grouped[:, part], key[:, part, None], value[:, part, None], grad[:, part]
-            share = _scores(q, key[:, part], mask, ctx.scaling).sub_(log_total[:, part, :, :, None]).exp_()
-            to_value[:, part] = (share.to(v.dtype).mT @ g).sum(dim=2)
-            mean = (g.float() * out[:, part].float()).sum(dim=-1, keepdim=True)
-            slope = (g @ v.mT).float().sub_(mean).mul_(share).mul_(ctx.scaling).to(q.dtype)
+            q, k, v, g = grouped[:, part], key[:, part], value[:, part], grad[:, part]
+            share = _scores(q, k, mask, ctx.scaling).sub_(log_total[:, part, :, None]).exp_()
+            to_value[:, part] = share.to(v.dtype).mT @ g
+            mean = (g.to(share.dtype) * out[:, part]).sum(dim=-1, keepdim=True)
+            slope = (g @ v.mT).to(share.dtype).sub_(mean).mul_(share).mul_(ctx.scaling).to(q.dtype)
             to_query[:, part] = slope @ k
-            to_key[:, part] = (slope.mT @ q).sum(dim=2)
-        heads = (grouped.shape[0], -1, *grouped.shape[3:])
-        return to_query.view(heads), to_key, to_value, None, None, None
+            to_key[:, part] = slope.mT @ q
+        return to_query.view_as(grads[0]), to_key, to_value, None, None, None
+
+
+def _wide(tensor: Tensor) -> torch.dtype:
+    """float32, or wider where the tensor is."""
+    return torch.promote_types(tensor.dtype, torch.float32)
 
 
 def _scores(grouped: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -> Tensor:
-    """(B, kv heads, group, Q, K) in float32, or wider where the inputs are."""
-    scores = grouped @ key[:, :, None].mT
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32)).mul_(scaling)
-    return scores if mask is None else scores.add_(mask[:, :, None])
+    """(B, kv heads, group x Q, K) in float32 or wider."""
+    scores = (grouped @ key.mT).to(_wide(grouped)).mul_(scaling)
+    if mask is not None:
+        scores.unflatten(2, (-1, mask.shape[2])).add_(mask[:, :, None])
+    return scores
 
 
 def _parts(grouped: Tensor, key: Tensor) -> Iterator[slice]:
     """Key-value heads, as many at a time as the scores' memory allows."""
-    batch, heads, group, queries, _ = grouped.shape
-    step = max(1, _SCORES_AT_ONCE // (batch * group * queries * key.shape[2]))
+    batch, heads, queries, _ = grouped.shape
+    step = max(1, _SCORES_AT_ONCE // (batch * queries * key.shape[2]))
     for start in range(0, heads, step):
         yield slice(start, start + step)

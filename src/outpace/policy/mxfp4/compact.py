@@ -166,8 +166,10 @@ class PackedLinear(_FrozenLinear):
     def forward(self, input: Tensor) -> Tensor:  # noqa: A002  # nn.Linear's name for it
         """(..., in) -> (..., out)."""
         rows = input.reshape(-1, self.in_features)
-        product = grouped_product(rows, self.packed, Routes.dense(rows), self.engine, by_token=False)
-        return self._plus_bias(product.view(*input.shape[:-1], self.out_features))
+        routes = Routes.dense(rows.shape[0], rows.device)
+        bias = None if self.bias is None else self.bias[None]
+        product = grouped_product(rows, self.packed, routes, self.engine, by_token=False, bias=bias)
+        return product.view(*input.shape[:-1], self.out_features)
 
 
 class HostEmbedding(nn.Module):

@@ -15,34 +15,19 @@ FAMILIES = ("gate_up_proj", "down_proj")
 """The two fused matrices of an expert layer, named as in the checkpoint."""
 
 
-class ClampedSwiglu(torch.autograd.Function):
-    """gpt-oss's gate: (up + 1) x gate x sigmoid(alpha x gate), both clamped; even columns are gates, odd ones ups.
-
-    Keeps its input only: (P, 2 I) -> (P, I).
-    """
+class _ClampedSwiglu(torch.autograd.Function):
+    """The engine's gate; keeps its input only."""
 
     @staticmethod
-    def forward(ctx: Any, gate_up: Tensor, alpha: float, limit: float) -> Tensor:
-        """Return the gated activations."""
+    def forward(ctx: Any, gate_up: Tensor, alpha: float, limit: float, engine: Engine) -> Tensor:
         ctx.save_for_backward(gate_up)
-        ctx.alpha, ctx.limit = alpha, limit
-        gate = gate_up[..., ::2].clamp(max=limit)
-        up = gate_up[..., 1::2].clamp(-limit, limit)
-        return (up + 1) * (gate * torch.sigmoid(gate * alpha))
+        ctx.shape, ctx.engine = (alpha, limit), engine
+        return engine.swiglu(gate_up, alpha, limit)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradient of the input; none flows through a clamped number."""
         (gate_up,) = ctx.saved_tensors
-        grad, alpha, limit = grads[0], ctx.alpha, ctx.limit
-        gate, up = gate_up[..., ::2], gate_up[..., 1::2]
-        clamped_gate = gate.clamp(max=limit)
-        sigmoid = torch.sigmoid(clamped_gate * alpha)
-        slope = sigmoid * (1 + alpha * clamped_gate * (1 - sigmoid))
-        result = torch.empty_like(gate_up)
-        result[..., ::2] = torch.where(gate <= limit, grad * (up.clamp(-limit, limit) + 1) * slope, 0)
-        result[..., 1::2] = torch.where(up.abs() <= limit, grad * clamped_gate * sigmoid, 0)
-        return result, None, None
+        return ctx.engine.swiglu_backward(gate_up, grads[0], *ctx.shape), None, None, None
 
 
 class PackedExperts(nn.Module):
@@ -80,7 +65,7 @@ class PackedExperts(nn.Module):
             hidden_states: (T, hidden).
             router_indices: (T, top_k).
             routing_weights: (T, top_k).
-            adapters: family -> adapter of that family's product; absent: none.
+            adapters: family -> what adds the change of that family's product to it; absent: none.
 
         Returns:
             (T, hidden).
@@ -88,16 +73,14 @@ class PackedExperts(nn.Module):
         adapters = adapters or {}
         routes = Routes.of(router_indices, self.num_experts)
         gate_up = self._product("gate_up_proj", hidden_states, routes, adapters, by_token=True)
-        gated: Tensor = ClampedSwiglu.apply(gate_up, self.alpha, self.limit)  # type: ignore[no-untyped-call]
+        gated: Tensor = _ClampedSwiglu.apply(gate_up, self.alpha, self.limit, self.engine)  # type: ignore[no-untyped-call]
         served = self._product("down_proj", gated, routes, adapters, by_token=False)
         by_token = served[routes.place_P].unflatten(0, (-1, routes.top_k))
         # as one small product per token: no (T, top_k, hidden) tensor is kept twice
         return torch.bmm(routing_weights.to(served.dtype)[:, None, :], by_token)[:, 0]
 
-    def _product(
-        self, family: str, rows: Tensor, routes: Routes, adapters: Any, *, by_token: bool
-    ) -> Tensor:
-        bias = self.bias(family).to(rows.dtype)[routes.expert_P]
-        out = grouped_product(rows, self.packed(family), routes, self.engine, by_token=by_token) + bias
+    def _product(self, family: str, rows: Tensor, routes: Routes, adapters: Any, *, by_token: bool) -> Tensor:
+        packed, bias = self.packed(family), self.bias(family)
+        out = grouped_product(rows, packed, routes, self.engine, by_token=by_token, bias=bias)
         adapter = adapters.get(family)
-        return out if adapter is None else out + adapter(rows, routes, by_token=by_token)
+        return out if adapter is None else adapter(out, rows, routes, by_token=by_token)

@@ -4,8 +4,8 @@ P = tokens x top_k pairs (token, expert), sorted by expert; E experts. The weigh
 only, and the backward unpacks again. Two engines do the products: plain PyTorch here, Triton in `kernels`.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import torch
@@ -27,6 +27,7 @@ class Routes:
     offsets: Tensor
     """(E + 1,) int32: expert e serves the sorted pairs from offsets[e] to offsets[e + 1]."""
     top_k: int
+    _own: Tensor | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, chosen: Tensor, experts: int) -> "Routes":
@@ -40,10 +41,11 @@ class Routes:
         return cls(expert_P, order // top_k, place_P, offsets, top_k)
 
     @classmethod
-    def dense(cls, rows: Tensor) -> "Routes":
-        """Every one of `rows` (T, d) is served by the one matrix there is."""
-        place = torch.arange(rows.shape[0], device=rows.device)
-        offsets = torch.arange(2, device=rows.device, dtype=torch.int32) * rows.shape[0]
+    @lru_cache(maxsize=64)
+    def dense(cls, rows: int, device: torch.device) -> "Routes":
+        """Every one of so many rows is served by the one matrix there is."""
+        place = torch.arange(rows, device=device)
+        offsets = torch.arange(2, device=device, dtype=torch.int32) * rows
         return cls(torch.zeros_like(place), place, place, offsets, 1)
 
     @property
@@ -61,6 +63,19 @@ class Routes:
         """`offsets` on the host; this waits for the device, so only the plain path asks for it."""
         return [int(offset) for offset in self.offsets.tolist()]
 
+    @cached_property
+    def all_P(self) -> Tensor:
+        """The numbers of the sorted pairs."""
+        return torch.arange(self.pairs, device=self.expert_P.device)
+
+    def is_own(self, dtype: torch.dtype) -> Tensor:
+        """(P, E): 1 where the expert is the pair's, 0 elsewhere."""
+        if self._own is None or self._own.dtype != dtype:
+            names = torch.arange(self.experts, device=self.expert_P.device)
+            object.__setattr__(self, "_own", (self.expert_P[:, None] == names).to(dtype))
+        assert self._own is not None
+        return self._own
+
     def gather(self, tokens: Tensor) -> Tensor:
         """Rows of `tokens` (T, d), one per sorted pair: (P, d)."""
         return tokens[self.token_P]
@@ -73,26 +88,56 @@ class Routes:
 class Engine(Protocol):
     """Multiplies rows, sorted by expert, with each expert's unpacked matrix."""
 
-    def forward(self, rows: Tensor, packed: Packed, routes: Routes, *, by_token: bool) -> Tensor:
-        """rows (P, in), or (T, in) `by_token`, times the transposed matrices: (P, out)."""
+    def forward(
+        self, rows: Tensor, packed: Packed, routes: Routes, *, by_token: bool, bias: Tensor | None = None
+    ) -> Tensor:
+        """rows (P, in), or (T, in) `by_token`, times the transposed matrices, plus each expert's bias: (P, out)."""
         ...
 
     def backward(self, grads: Tensor, packed: Packed, routes: Routes) -> Tensor:
         """grads (P, out) times the matrices: (P, in)."""
         ...
 
+    def swiglu(self, gate_up: Tensor, alpha: float, limit: float) -> Tensor:
+        """gpt-oss's gate: (up + 1) x gate x sigmoid(alpha x gate), clamped, of columns in turn: (P, 2 I) -> (P, I)."""
+        ...
+
+    def swiglu_backward(self, gate_up: Tensor, grad: Tensor, alpha: float, limit: float) -> Tensor:
+        """The gradient of `gate_up`; none flows through a clamped number."""
+        ...
+
 
 class PlainEngine:
     """Plain PyTorch, one expert after another: for the CPU, and to check the kernels by."""
 
-    def forward(self, rows: Tensor, packed: Packed, routes: Routes, *, by_token: bool) -> Tensor:
+    def forward(
+        self, rows: Tensor, packed: Packed, routes: Routes, *, by_token: bool, bias: Tensor | None = None
+    ) -> Tensor:
         """See `Engine`."""
         rows = routes.gather(rows) if by_token else rows
-        return self._each(rows, packed, routes, packed.rows, transposed=True)
+        out = self._each(rows, packed, routes, packed.rows, transposed=True)
+        return out if bias is None else out.add_(bias.to(out.dtype)[routes.expert_P])
 
     def backward(self, grads: Tensor, packed: Packed, routes: Routes) -> Tensor:
         """See `Engine`."""
         return self._each(grads, packed, routes, packed.columns, transposed=False)
+
+    def swiglu(self, gate_up: Tensor, alpha: float, limit: float) -> Tensor:
+        """See `Engine`."""
+        gate = gate_up[..., ::2].clamp(max=limit)
+        up = gate_up[..., 1::2].clamp(-limit, limit)
+        return (up + 1) * (gate * torch.sigmoid(gate * alpha))
+
+    def swiglu_backward(self, gate_up: Tensor, grad: Tensor, alpha: float, limit: float) -> Tensor:
+        """See `Engine`."""
+        gate, up = gate_up[..., ::2], gate_up[..., 1::2]
+        low = gate.clamp(max=limit)
+        sigmoid = torch.sigmoid(low * alpha)
+        slope = sigmoid * (1 + alpha * low * (1 - sigmoid))
+        result = torch.empty_like(gate_up)
+        result[..., ::2] = torch.where(gate <= limit, grad * (up.clamp(-limit, limit) + 1) * slope, 0)
+        result[..., 1::2] = torch.where(up.abs() <= limit, grad * low * sigmoid, 0)
+        return result
 
     def _each(self, rows: Tensor, packed: Packed, routes: Routes, width: int, *, transposed: bool) -> Tensor:
         out = rows.new_empty(routes.pairs, width)
@@ -108,18 +153,22 @@ class _Grouped(torch.autograd.Function):
     """Keeps nothing for the backward but the packed weights and the routes, both of which are there anyway."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, packed: Packed, routes: Routes, engine: Engine, by_token: bool) -> Tensor:
+    def forward(
+        ctx: Any, rows: Tensor, packed: Packed, routes: Routes, engine: Engine, by_token: bool, bias: Tensor | None
+    ) -> Tensor:
         ctx.packed, ctx.routes, ctx.engine, ctx.by_token = packed, routes, engine, by_token
-        return engine.forward(rows, packed, routes, by_token=by_token)
+        return engine.forward(rows, packed, routes, by_token=by_token, bias=bias)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         to_rows = ctx.engine.backward(grads[0].contiguous(), ctx.packed, ctx.routes)
-        return (ctx.routes.sum_back(to_rows) if ctx.by_token else to_rows), None, None, None, None
+        return (ctx.routes.sum_back(to_rows) if ctx.by_token else to_rows), None, None, None, None, None
 
 
-def grouped_product(rows: Tensor, packed: Packed, routes: Routes, engine: Engine, *, by_token: bool) -> Tensor:
-    """Multiply each sorted pair's row with its expert's matrix.
+def grouped_product(
+    rows: Tensor, packed: Packed, routes: Routes, engine: Engine, *, by_token: bool, bias: Tensor | None = None
+) -> Tensor:
+    """Multiply each sorted pair's row with its expert's matrix; the result is nobody else's and may be added to.
 
     Args:
         rows: (P, in) in the routes' order, or (T, in) when `by_token`.
@@ -127,11 +176,12 @@ def grouped_product(rows: Tensor, packed: Packed, routes: Routes, engine: Engine
         routes: who serves whom.
         engine: who computes.
         by_token: rows are tokens, to be gathered by the routes.
+        bias: (E, out), or None.
 
     Returns:
         (P, out), in the routes' order and in the type of `rows`.
     """
-    return _Grouped.apply(rows, packed, routes, engine, by_token)  # type: ignore[no-untyped-call, no-any-return]
+    return _Grouped.apply(rows, packed, routes, engine, by_token, bias)  # type: ignore[no-untyped-call, no-any-return]
 
 
 def pick_engine(device: torch.device) -> Engine:

@@ -30,12 +30,14 @@ class Tile:
     stages: int
 
 
-FEW = Tile(16, 64, 128, 4, 4)
+ONE = Tile(16, 64, 128, 4, 3)
+"""One token: few experts, so many narrow programs."""
+FEW = Tile(16, 128, 64, 4, 4)
 """Decoding: the weights are read once and decide the time."""
-SOME = Tile(64, 128, 64, 4, 3)
-"""A prompt, or a short batch."""
-MANY = Tile(128, 128, 64, 8, 3)
-"""Training: about as many pairs per expert as a tile holds."""
+MANY = Tile(64, 128, 64, 4, 3)
+"""Prompts and training."""
+MANY_BACK = Tile(128, 64, 64, 4, 3)
+"""The gradient of the same. All four are the quickest of those that `benchmarks/moe_h200.py` tries on an H200."""
 
 
 class TritonEngine:
@@ -44,27 +46,31 @@ class TritonEngine:
     def __init__(self, tile: Tile | None = None) -> None:
         self.tile = tile
 
-    def _tile(self, routes: Routes) -> Tile:
+    def _tile(self, routes: Routes, many: Tile) -> Tile:
         if self.tile is not None:
             return self.tile
-        mean = routes.pairs / routes.experts
-        return FEW if mean <= 16 else SOME if mean <= 64 else MANY
+        if routes.pairs <= 8:
+            return ONE
+        return FEW if routes.pairs <= 16 * routes.experts else many
 
-    def forward(self, rows: Tensor, packed: Packed, routes: Routes, *, by_token: bool) -> Tensor:
+    def forward(
+        self, rows: Tensor, packed: Packed, routes: Routes, *, by_token: bool, bias: Tensor | None = None
+    ) -> Tensor:
         """See `grouped.Engine`."""
         rows = rows.contiguous()
-        tile, width, depth = self._tile(routes), packed.rows, packed.columns
+        tile, width, depth = self._tile(routes, MANY), packed.rows, packed.columns
         out = rows.new_empty(routes.pairs, width)
         grid = (triton.cdiv(width, tile.wide), _most_tiles(routes, tile))
         _forward_kernel[grid](
             _as_words(rows), packed.blocks, packed.scales, out, routes.offsets, routes.token_P,
-            routes.experts, width, depth, **_options(rows, routes, tile), BY_TOKEN=by_token,
+            out if bias is None else bias, routes.experts, width, depth,
+            **_options(rows, routes, tile), BY_TOKEN=by_token, HAS_BIAS=bias is not None,
         )  # fmt: skip
         return out
 
     def backward(self, grads: Tensor, packed: Packed, routes: Routes) -> Tensor:
         """See `grouped.Engine`."""
-        tile, width, depth = self._tile(routes), packed.rows, packed.columns
+        tile, width, depth = self._tile(routes, MANY_BACK), packed.rows, packed.columns
         out = grads.new_empty(routes.pairs, depth)
         grid = (triton.cdiv(depth, tile.wide), _most_tiles(routes, tile))
         _backward_kernel[grid](
@@ -72,6 +78,14 @@ class TritonEngine:
             routes.experts, width, depth, **_options(grads, routes, tile),
         )  # fmt: skip
         return out
+
+    def swiglu(self, gate_up: Tensor, alpha: float, limit: float) -> Tensor:
+        """See `grouped.Engine`."""
+        return clamped_swiglu(gate_up, alpha, limit)
+
+    def swiglu_backward(self, gate_up: Tensor, grad: Tensor, alpha: float, limit: float) -> Tensor:
+        """See `grouped.Engine`."""
+        return clamped_swiglu_backward(gate_up, grad, alpha, limit)
 
 
 def _options(rows: Tensor, routes: Routes, tile: Tile) -> dict[str, Any]:
@@ -141,12 +155,12 @@ def _load_matrix(blocks_ptr, scales_ptr, row, half, depth, mask):  # type: ignor
 
 @triton.jit  # type: ignore[untyped-decorator]
 def _forward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
-    rows_ptr, blocks_ptr, scales_ptr, out_ptr, offsets_ptr, token_ptr, experts,
+    rows_ptr, blocks_ptr, scales_ptr, out_ptr, offsets_ptr, token_ptr, bias_ptr, experts,
     width: tl.constexpr, depth: tl.constexpr,
     EXPERTS: tl.constexpr, PAIRS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr,
-    IS_WORDS: tl.constexpr, KIND: tl.constexpr, BY_TOKEN: tl.constexpr,
+    IS_WORDS: tl.constexpr, KIND: tl.constexpr, BY_TOKEN: tl.constexpr, HAS_BIAS: tl.constexpr,
 ):  # fmt: skip
-    """out[p, n] = sum over k of rows[p, k] * matrix[n, k], for one expert's pairs and WIDE columns n."""
+    """out[p, n] = bias[n] + sum over k of rows[p, k] * matrix[n, k], for one expert's pairs and WIDE columns n."""
     expert, start, end = _find_tile(offsets_ptr, experts, EXPERTS, PAIRS)
     if expert >= experts:
         return
@@ -176,6 +190,9 @@ def _forward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
             odd = tl.load(place + 1, mask=mask, other=0)
         total = tl.dot(even.to(KIND), tl.trans(_values(byte & 0xF, scale, KIND)), total, input_precision="ieee")
         total = tl.dot(odd.to(KIND), tl.trans(_values(byte >> 4, scale, KIND)), total, input_precision="ieee")
+    if HAS_BIAS:
+        bias = tl.load(bias_ptr + expert * width + column, mask=is_column, other=0)
+        total += bias.to(tl.float32)[None, :]
     place = out_ptr + pair[:, None].to(tl.int64) * width + column[None, :]
     tl.store(place, total.to(out_ptr.dtype.element_ty), mask=is_pair[:, None] & is_column[None, :])
 
@@ -273,3 +290,43 @@ def _gather_kernel(table_ptr, ids_ptr, out_ptr, width, WIDE: tl.constexpr):  # t
     source = tl.load(ids_ptr + tl.program_id(0)).to(tl.int64) * width
     row = tl.load(table_ptr + source + place, mask=place < width)
     tl.store(out_ptr + tl.program_id(0).to(tl.int64) * width + place, row, mask=place < width)
+
+
+def clamped_swiglu(gate_up: Tensor, alpha: float, limit: float) -> Tensor:
+    """gpt-oss's gate in one pass: (P, 2 I) with gates in even columns -> (P, I)."""
+    gate_up = gate_up.contiguous()
+    out = gate_up.new_empty(*gate_up.shape[:-1], gate_up.shape[-1] // 2)
+    grid = (triton.cdiv(out.numel(), 1024),)
+    _swiglu_kernel[grid](gate_up, gate_up, out, out.numel(), alpha, limit, BACK=False, WIDE=1024)
+    return out
+
+
+def clamped_swiglu_backward(gate_up: Tensor, grad: Tensor, alpha: float, limit: float) -> Tensor:
+    """The gradient of `gate_up`, given that of the result."""
+    out = torch.empty_like(gate_up)
+    grid = (triton.cdiv(grad.numel(), 1024),)
+    _swiglu_kernel[grid](gate_up, grad.contiguous(), out, grad.numel(), alpha, limit, BACK=True, WIDE=1024)
+    return out
+
+
+@triton.jit  # type: ignore[untyped-decorator]
+def _swiglu_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+    gate_up_ptr, grad_ptr, out_ptr, count, alpha, limit, BACK: tl.constexpr, WIDE: tl.constexpr
+):
+    """WIDE results, or the gradients of as many pairs of columns."""
+    place = tl.program_id(0).to(tl.int64) * WIDE + tl.arange(0, WIDE)
+    mask = place < count
+    gate = tl.load(gate_up_ptr + 2 * place, mask=mask, other=0).to(tl.float32)
+    up = tl.load(gate_up_ptr + 2 * place + 1, mask=mask, other=0).to(tl.float32)
+    low = tl.minimum(gate, limit)
+    raised = tl.minimum(tl.maximum(up, -limit), limit) + 1
+    sigmoid = 1 / (1 + tl.exp(-alpha * low))
+    kind = out_ptr.dtype.element_ty
+    if BACK:
+        grad = tl.load(grad_ptr + place, mask=mask, other=0).to(tl.float32)
+        to_gate = grad * raised * sigmoid * (1 + alpha * low * (1 - sigmoid))
+        to_up = grad * low * sigmoid
+        tl.store(out_ptr + 2 * place, tl.where(gate <= limit, to_gate, 0).to(kind), mask=mask)
+        tl.store(out_ptr + 2 * place + 1, tl.where(tl.abs(up) <= limit, to_up, 0).to(kind), mask=mask)
+    else:
+        tl.store(out_ptr + place, (raised * low * sigmoid).to(kind), mask=mask)

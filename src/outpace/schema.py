@@ -146,7 +146,8 @@ class Extraction:
 
     candidate: Candidate | None
     reason: str | None = None
-    """`empty`, `no_fence`, `unclosed_fence`, `no_entry_point`, `no_final_channel`, `unfinished_thinking`."""
+    """`empty`, `no_fence`, `unclosed_fence`, `no_entry_point`, `placeholder`, `no_final_channel`,
+    `unfinished_thinking`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

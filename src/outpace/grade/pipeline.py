@@ -35,8 +35,13 @@ def check(sandbox: Sandbox, task: Task, submission: Submission, settings: GradeS
     Raises InfrastructureError when we fail and TaskError when the task itself is broken; never because of anything
     in the completion.
     """
-    text = submission.completion if submission.answer is None else submission.answer
-    found = extract(text, task.entry_point, finished=submission.finished, lenient=settings.lenient)
+    found = extract(
+        submission.completion,
+        task.entry_point,
+        finished=submission.finished,
+        lenient=settings.lenient,
+        answer=submission.answer,
+    )
     if found.candidate is None:
         return Verdict(task_id=task.id, outcome=Outcome.NO_CODE, reason=found.reason, isolation=sandbox.isolation)
     report = static_check(

@@ -12,6 +12,7 @@ from outpace.grade.pipeline import check, time_verdicts
 from outpace.sandbox import ProcessSandbox, SandboxSettings
 from outpace.schema import Args, Limits, Outcome, Purpose, Task
 from outpace.tasks import exact
+from outpace.timing import TimingSettings
 
 DOUBLE = "```python\ndef double(x):\n    return x + x\n```\n"
 
@@ -122,7 +123,7 @@ def test_a_program_that_is_right_only_until_it_is_timed_loses_its_verdict(sandbo
     assert timed.timing is None
 
 
-def test_replaying_an_old_answer_pays_only_when_inputs_are_repeated_and_outputs_unjudged(
+def test_replaying_an_old_answer_pays_only_when_inputs_are_repeated_and_timing_is_credulous(
     sandbox: ProcessSandbox,
 ) -> None:
     matmul = tasks.get("linalg/matmul")
@@ -135,7 +136,8 @@ def test_replaying_an_old_answer_pays_only_when_inputs_are_repeated_and_outputs_
     assert verdict.outcome is Outcome.CORRECT
     on = time_verdicts(sandbox, matmul, [verdict], GradeSettings())[0]
     assert on.outcome is Outcome.WRONG
-    off = time_verdicts(sandbox, matmul, [verdict], GradeSettings(fresh_inputs=False))[0]
+    credulous = TimingSettings(spill_slack=1e9, first_slack=1e9, setup_allowance_ns=10**12)
+    off = time_verdicts(sandbox, matmul, [verdict], GradeSettings(fresh_inputs=False, timing=credulous))[0]
     assert off.timing is not None
     assert off.timing.ratio > 5.0
 

@@ -44,7 +44,7 @@ def grade(
     )
     with Grader(workers=1, settings=settings) as grader:
         verdict = grader.grade(text, chosen)
-    scored = reward.build(reward.DEFAULT).score([Sample(task=chosen, completion=text, verdict=verdict)])[0]
+    scored = reward.build("default").score([Sample(task=chosen, completion=text, verdict=verdict)])[0]
     if as_json:
         print_json(verdict_json(verdict, scored))
     else:

@@ -100,7 +100,7 @@ def _rss_bytes(pid: int) -> int:
 def main(executions: int) -> int:
     """Run the soak; the exit code."""
     ended: Counter[str] = Counter()
-    with Pool(workers=2) as pool:
+    with Pool(workers=2, job_timeout_s=600.0) as pool:
         for future in [pool.submit(batch, first, BATCH) for first in (0, BATCH)]:
             ended.update(future.result())  # warm: buffers and allocators have their size
         before, began_s = state(pool), time.monotonic()

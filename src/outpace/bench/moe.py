@@ -130,7 +130,7 @@ def build(settings: MoeSettings) -> tuple[Any, Any]:
 
 
 def time_sampling(policy: Any, settings: MoeSettings, batch: int, tokens: int) -> dict[str, float]:
-    """Sample one group of `batch` completions; a short call before it captures the graph."""
+    """Sample one group of `batch` completions, the capture of its graph included; a short call before compiles."""
     import torch
 
     from outpace.policy import SamplingSettings, sample
@@ -138,7 +138,7 @@ def time_sampling(policy: Any, settings: MoeSettings, batch: int, tokens: int) -
     prompt = list(range(1000, 1000 + settings.prompt_tokens))
     how = SamplingSettings(max_new_tokens=tokens, max_batch=batch)
     torch.cuda.reset_peak_memory_stats()
-    sample(policy, [prompt], how, num_generations=batch, seed=1)
+    sample(policy, [prompt], SamplingSettings(max_new_tokens=16, max_batch=batch), num_generations=batch, seed=1)
     torch.cuda.synchronize()
     began = time.perf_counter()
     drawn = sample(policy, [prompt], how, num_generations=batch, seed=2)

@@ -16,6 +16,7 @@ from torch.nn import functional as F  # noqa: N812  # the name that everyone giv
 from outpace.errors import ConfigError
 from outpace.policy.mxfp4.experts import FAMILIES, PackedExperts
 from outpace.policy.mxfp4.grouped import Routes
+from outpace.policy.quiet import quiet_transformers
 
 
 def is_packed(model: nn.Module) -> bool:
@@ -113,7 +114,8 @@ def attach(model: Any, config: Any, *, name: str = "default", dtype: torch.dtype
         model: from `load_network`; it is changed.
         config: PEFT's LoraConfig.
         name: the adapter's name.
-        dtype: of the expert adapters' weights.
+        dtype: of the adapters' weights; bfloat16 halves their memory, and wants an optimiser that keeps float32 ones
+            (`HostAdamW`).
 
     Raises:
         ConfigError: dropout or a parameter that is no expert family is asked for, or no module has a target's name.
@@ -128,13 +130,18 @@ def attach(model: Any, config: Any, *, name: str = "default", dtype: torch.dtype
     if not config.target_modules:
         for_modules.target_modules = ["q_proj"]  # PEFT wants one; it is taken off again below
     try:
-        wrapped = get_peft_model(model, for_modules, adapter_name=name)
+        with quiet_transformers():
+            wrapped = get_peft_model(model, for_modules, adapter_name=name)
     except ValueError as error:
         reason = (str(error).strip().splitlines() or ["unknown"])[0][:200]
         raise ConfigError(f"LoRA cannot be attached to {config.target_modules!r}: {reason}") from error
     if not config.target_modules:
         _take_off(model, "q_proj")
         for_modules.target_modules = None
+    if dtype != torch.float32:
+        for key, parameter in model.named_parameters():
+            if "lora_" in key:
+                parameter.data = parameter.data.to(dtype)
     for layer in model.model.layers:
         for family in families:
             wrapper = ExpertLora(layer.mlp.experts, family)

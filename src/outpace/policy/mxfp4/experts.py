@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from outpace.policy.mxfp4.grouped import Engine, PlainEngine, Routes, grouped_product
+from outpace.policy.mxfp4.grouped import Engine, PlainEngine, Routes, combine, grouped_product
 from outpace.policy.mxfp4.packing import BLOCK, Packed
 
 FAMILIES = ("gate_up_proj", "down_proj")
@@ -75,9 +75,7 @@ class PackedExperts(nn.Module):
         gate_up = self._product("gate_up_proj", hidden_states, routes, adapters, by_token=True)
         gated: Tensor = _ClampedSwiglu.apply(gate_up, self.alpha, self.limit, self.engine)  # type: ignore[no-untyped-call]
         served = self._product("down_proj", gated, routes, adapters, by_token=False)
-        by_token = served[routes.place_P].unflatten(0, (-1, routes.top_k))
-        # as one small product per token: no (T, top_k, hidden) tensor is kept twice
-        return torch.bmm(routing_weights.to(served.dtype)[:, None, :], by_token)[:, 0]
+        return combine(served, routing_weights, routes)
 
     def _product(self, family: str, rows: Tensor, routes: Routes, adapters: Any, *, by_token: bool) -> Tensor:
         packed, bias = self.packed(family), self.bias(family)

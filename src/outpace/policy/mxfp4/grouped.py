@@ -22,6 +22,8 @@ class Routes:
     """Expert of each sorted pair."""
     token_P: Tensor
     """Token of each sorted pair."""
+    order_P: Tensor
+    """Which pair (token x top_k + k) each sorted one is."""
     place_P: Tensor
     """Where pair (token, k) stands among the sorted ones."""
     offsets: Tensor
@@ -38,7 +40,7 @@ class Routes:
         place_P[order] = torch.arange(order.numel(), device=order.device)
         edges = torch.arange(experts + 1, device=order.device, dtype=expert_P.dtype)
         offsets = torch.searchsorted(expert_P, edges).int()
-        return cls(expert_P, order // top_k, place_P, offsets, top_k)
+        return cls(expert_P, order // top_k, order, place_P, offsets, top_k)
 
     @classmethod
     @lru_cache(maxsize=64)
@@ -46,7 +48,7 @@ class Routes:
         """Every one of so many rows is served by the one matrix there is."""
         place = torch.arange(rows, device=device)
         offsets = torch.arange(2, device=device, dtype=torch.int32) * rows
-        return cls(torch.zeros_like(place), place, place, offsets, 1)
+        return cls(torch.zeros_like(place), place, place, place, offsets, 1)
 
     @property
     def experts(self) -> int:
@@ -82,7 +84,7 @@ class Routes:
 
     def sum_back(self, pairs: Tensor) -> Tensor:
         """Sum sorted pairs (P, d) by token: (T, d). In a fixed order, so that repeating it changes no bit."""
-        return pairs[self.place_P].unflatten(0, (-1, self.top_k)).sum(dim=1)
+        return _by_token(pairs, self).sum(dim=1)
 
 
 class Engine(Protocol):
@@ -182,6 +184,34 @@ def grouped_product(
         (P, out), in the routes' order and in the type of `rows`.
     """
     return _Grouped.apply(rows, packed, routes, engine, by_token, bias)  # type: ignore[no-untyped-call, no-any-return]
+
+
+class _Combine(torch.autograd.Function):
+    """Weights and sums each token's experts; keeps what they served, once."""
+
+    @staticmethod
+    def forward(ctx: Any, served: Tensor, weights: Tensor, routes: Routes) -> Tensor:
+        ctx.save_for_backward(served, weights)
+        ctx.routes = routes
+        return torch.bmm(weights[:, None, :], _by_token(served, routes))[:, 0]
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        served, weights = ctx.saved_tensors
+        routes = ctx.routes
+        to_weights = torch.bmm(_by_token(served, routes), grads[0][:, :, None])[:, :, 0]
+        to_served = grads[0][routes.token_P].mul_(weights.flatten()[routes.order_P, None])
+        return to_served, to_weights, None
+
+
+def _by_token(pairs: Tensor, routes: Routes) -> Tensor:
+    """Sorted pairs (P, d) as (T, top_k, d)."""
+    return pairs[routes.place_P].unflatten(0, (-1, routes.top_k))
+
+
+def combine(served: Tensor, weights: Tensor, routes: Routes) -> Tensor:
+    """Sum the sorted pairs (P, d) of each token by its routing weights (T, top_k): (T, d)."""
+    return _Combine.apply(served, weights.to(served.dtype), routes)  # type: ignore[no-untyped-call, no-any-return]
 
 
 def pick_engine(device: torch.device) -> Engine:

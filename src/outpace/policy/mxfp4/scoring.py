@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-_ROWS_AT_ONCE = 4096
+_ROWS_AT_ONCE = 8192
 
 
 def token_logprobs(hidden: Tensor, weight: Tensor, ids: Tensor, temperature: float = 1.0) -> Tensor:

@@ -46,9 +46,10 @@ def test_a_lone_slow_reading_is_taken_again():
 
 
 def test_it_waits_no_longer_than_a_measurement_may():
-    clock = Clock(30, 50)
+    clock = Clock(*[30] * 5, 50)
     pacer = clock.pacer(calm_wait_s=0.01)
-    pacer.read()
+    for _ in range(5):
+        pacer.read()
     assert not pacer.is_calm(pacer.wait_for_calm(None))
     assert 0.009 < clock.now_s < 0.011
     pacer.begin(TimingSettings(calm_wait_s=0.01))
@@ -64,6 +65,14 @@ def test_a_best_pace_that_is_not_seen_for_seconds_is_forgotten():
     assert not pacer.is_calm(pacer.read())
     clock.now_s += 3.0
     assert pacer.is_calm(pacer.read())
+
+
+def test_a_lone_fast_reading_is_no_measure_of_the_best_pace():
+    pacer = Clock(20, *[30] * 40).pacer()
+    for _ in range(41):
+        pacer.read()
+    assert pacer.best_ns == 30
+    assert pacer.is_calm(31)
 
 
 def test_the_fixed_loop_costs_cpu_time_and_each_thread_has_one_pacer():

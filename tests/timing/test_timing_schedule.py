@@ -292,7 +292,7 @@ def test_a_machine_that_drifts_ranks_a_group_as_a_steady_one_does():
     machine = SimulatedMachine()
 
     def drift():
-        machine.speed *= 0.9
+        machine.speed *= 0.98
         return (machine.speed,)
 
     results = measure_group(

@@ -3,15 +3,17 @@
 The kernel's CPU clock does not count waiting, but it does stretch: while the other half of a physical core is busy
 (hyper-threads, virtual CPUs), the same work takes up to 1.9 times the CPU time, and not every program suffers
 alike. So each trial carries the pace at which it ran, trials at the best pace of a measurement are preferred, and a
-call waits a little for a calm moment. The best pace is forgotten when it has not been seen for some seconds: on a
-machine that is always busy, the busy pace is the best one.
+call waits a little for a calm moment. The best pace is the 5 % quantile of the last seconds: a lone fast reading (they
+come 25 % too fast now and then) is no measure, and on a machine that is always busy the busy pace is the best one.
 
 Not covered: what happens within one call, between two readings of the pace.
 """
 
+import bisect
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from outpace.timing.settings import TimingSettings
@@ -38,9 +40,9 @@ class Pacer:
         sleep_s: Callable[[float], None] = time.sleep,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.best_ns = math.inf
         self._read_ns, self._sleep_s, self._now_s = read_ns, sleep_s, now_s
-        self._seen_s = now_s()
+        self._recent: deque[tuple[float, int]] = deque()
+        self._sorted_ns: list[int] = []
         self._calm_pace = 1.0
         self._pauses_left = 0
 
@@ -54,12 +56,13 @@ class Pacer:
         ns = self._read_ns()
         if not self.is_calm(ns):
             ns = min(ns, self._read_ns())
-        now_s = self._now_s()
-        if self.is_calm(ns):
-            self.best_ns, self._seen_s = min(self.best_ns, ns), now_s
-        elif now_s - self._seen_s > _MEMORY_S:
-            self.best_ns, self._seen_s = ns, now_s
+        self._remember(ns)
         return ns
+
+    @property
+    def best_ns(self) -> float:
+        """The best pace of the last seconds; infinite before the first reading."""
+        return self._sorted_ns[len(self._sorted_ns) // 20] if self._sorted_ns else math.inf
 
     def wait_for_calm(self, last_ns: int | None) -> int:
         """The pace now, after waiting for a calm moment as long as the budget of the measurement allows.
@@ -76,6 +79,14 @@ class Pacer:
     def is_calm(self, ns: float) -> bool:
         """Whether a reading is near the best pace."""
         return ns <= self.best_ns * self._calm_pace
+
+    def _remember(self, ns: int) -> None:
+        now_s = self._now_s()
+        self._recent.append((now_s, ns))
+        bisect.insort(self._sorted_ns, ns)
+        while self._recent[0][0] < now_s - _MEMORY_S:
+            _, forgotten_ns = self._recent.popleft()
+            del self._sorted_ns[bisect.bisect_left(self._sorted_ns, forgotten_ns)]
 
 
 _OWN = threading.local()

@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("samples", type=Path)
     parser.add_argument("judged", type=Path, nargs="+")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--right", type=float, default=0.6)
+    parser.add_argument("--right", type=float, default=0.45)
     parser.add_argument("--repeat", type=int, default=6)
     args = parser.parse_args()
     rng = random.Random(0)

@@ -1,0 +1,289 @@
+"""Forecasts a recipe's peak GPU memory and step time from the model's configuration, and fits a recipe to a card.
+
+No weight is read and no GPU asked. The formulas and what they were held against are in docs/gpt-oss.md. Not covered:
+several GPUs, vLLM's memory (it takes the share it is given), SFT and DPO data.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from outpace.config import Recipe
+from outpace.errors import ConfigError
+from outpace.policy.geometry import Geometry, geometry_of
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+GB = 1e9
+_RESERVED = 1.02
+"""What the allocator holds over what is in use, with expandable segments; measured 1.01 to 1.03."""
+_CONTEXT_GB = 0.15
+"""Workspaces of cuBLAS and of captured graphs. CUDA's own context (0.5 GB or so) comes on top, outside the allocator."""
+_DRAW_BYTES = 100
+"""Per row and vocabulary entry while a token is drawn: logits, weights and sums in several precisions."""
+_SCORE_COLUMNS = 32768
+_SHORTEST, _FEWEST = 128, 2
+GPUS = {
+    "h200": (4800, 790), "h100": (3350, 790), "a100": (2039, 312), "l4": (300, 121), "t4": (320, 65),
+    "rtx4090": (1008, 165), "rtx3090": (936, 71), "rtx4070": (504, 58), "rtx3060": (360, 51),
+}  # fmt: skip
+"""Memory bandwidth in GB/s and dense 16-bit TFLOP/s, by the makers' data sheets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """How weights are kept: bytes per weight of each part, and where the embedding is."""
+
+    attention: float
+    head: float
+    embedding: float
+    name: str
+
+
+_EXACT = Keep(attention=2, head=2, embedding=2, name="full")
+_PACKED = (
+    _EXACT,
+    Keep(attention=1, head=1, embedding=0, name="attention int8, head int8, embedding on the host"),
+    Keep(attention=0.53125, head=1, embedding=0, name="attention mxfp4, head int8, embedding on the host"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A forecast; memory in GB (10^9 bytes) as PyTorch reserves it, times in seconds."""
+
+    recipe: Recipe
+    """The recipe that was planned, changed where a card asked for it."""
+    storage: str
+    parts_GB: dict[str, float]
+    """Weights, adapters with gradients and optimiser, sampling, training: the first two stay, of the others one at a time."""
+    peak_GB: float
+    memory_GB: float | None
+    """The card's memory that was asked for; None: none was."""
+    changes: tuple[str, ...]
+    """What was changed to fit, one sentence each."""
+    trained: int
+    sampling_s: float
+    training_s: float
+    gpu: str
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether the peak is within the card; None when none was named."""
+        return None if self.memory_GB is None else self.peak_GB <= self.memory_GB
+
+    @property
+    def step_s(self) -> float:
+        """One update, rewards left out."""
+        return self.sampling_s + self.training_s
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `--json`."""
+        plain = asdict(replace(self, recipe=None))  # type: ignore[type-var]
+        keys = ("num_generations", "max_completion_length", "per_device_train_batch_size", "gradient_accumulation_steps")
+        plain["recipe"] = {key: getattr(self.recipe, key) for key in (*keys, "gradient_checkpointing", "optim")}
+        hours = self.step_s * self.recipe.max_steps / 3600
+        return plain | {"fits": self.fits, "step_s": self.step_s, "run_hours": hours, "changes": list(self.changes)}
+
+    def __rich__(self) -> "Table":
+        """A table for the terminal."""
+        from rich.table import Table
+
+        table = Table(title=f"{self.recipe.model}: forecast for one {self.gpu}", title_justify="left")
+        table.add_column("")
+        table.add_column("", justify="right")
+        for name, amount in self.parts_GB.items():
+            table.add_row(name, f"{amount:.2f} GB")
+        room = "" if self.memory_GB is None else f" of {self.memory_GB:g} GB" + ("" if self.fits else ": does not fit")
+        table.add_row("peak, as PyTorch reserves it", f"{self.peak_GB:.2f} GB{room}")
+        table.add_row("kept as", self.storage)
+        table.add_row("trained weights", f"{self.trained:,}")
+        table.add_row("sampling", f"{self.sampling_s:.1f} s per step")
+        table.add_row("training", f"{self.training_s:.1f} s per step")
+        table.add_row("all steps, rewards left out", f"{self.step_s * self.recipe.max_steps / 3600:.1f} h")
+        for change in self.changes:
+            table.add_row("changed", change)
+        return table
+
+
+def plan(recipe: Recipe, *, memory_GB: float | None = None, gpu: str = "h200") -> Plan:
+    """Forecast a recipe, and fit it to a card when `memory_GB` says how large that is.
+
+    To fit, the cheapest remedies come first: exact storage gives way to compact (packed models), micro-batches shrink
+    with the update unchanged, activations are computed twice, moments move to the host; then completions get shorter
+    and generations fewer, which changes what is learnt and is said so.
+
+    Args:
+        recipe: what is to be run.
+        memory_GB: the card's memory in 10^9 bytes.
+        gpu: whose speed the times are for, one of `GPUS`.
+
+    Raises:
+        ConfigError: the GPU is unknown, or nothing fits the card.
+        ModelError: the model's configuration is not to be had without its weights.
+    """
+    if gpu not in GPUS:
+        raise ConfigError(f"There is no GPU {gpu!r} in the table: use one of {', '.join(GPUS)}.")
+    shape = geometry_of(recipe.model)
+    keeps = _PACKED if shape.is_packed else (_EXACT,)
+    if memory_GB is None:
+        return _forecast(recipe, shape, keeps[0], None, (), gpu)
+    found = None
+    for candidate, keep, changes in _remedies(recipe, shape, keeps):
+        found = _forecast(candidate, shape, keep, memory_GB, changes, gpu)
+        if found.fits:
+            return found
+    assert found is not None
+    raise ConfigError(
+        f"{recipe.model} does not fit {memory_GB:g} GB: with every remedy its peak is {found.peak_GB:.1f} GB; use a "
+        "larger card or a smaller model."
+    )
+
+
+def _remedies(recipe: Recipe, shape: Geometry, keeps: tuple[Keep, ...]) -> Iterator[tuple[Recipe, Keep, tuple[str, ...]]]:
+    """The recipe as it is, then with one remedy after another, each on top of those before."""
+    changes: list[str] = []
+    keep = keeps[0]
+    yield recipe, keep, ()
+    for smaller in keeps[1:]:
+        keep = smaller
+        yield recipe, keep, (f"kept smaller: {keep.name}",)
+    if len(keeps) > 1:
+        changes.append(f"kept smaller: {keep.name}")
+    for recipe_, sentence in _smaller_recipes(recipe, shape):
+        changes.append(sentence)
+        yield recipe_, keep, tuple(changes)
+
+
+def _smaller_recipes(recipe: Recipe, shape: Geometry) -> Iterator[tuple[Recipe, str]]:
+    size, rounds = recipe.per_device_train_batch_size, recipe.gradient_accumulation_steps
+    if not _is_checkpointed(recipe, shape):
+        recipe = recipe.model_copy(update={"gradient_checkpointing": True})
+        yield recipe, "gradient_checkpointing=true: activations are computed twice, updates stay the same"
+    while size % 2 == 0:
+        size, rounds = size // 2, rounds * 2
+        update = {"per_device_train_batch_size": size, "gradient_accumulation_steps": rounds}
+        recipe = recipe.model_copy(update=update)
+        yield recipe, f"per_device_train_batch_size={size}, gradient_accumulation_steps={rounds}: updates stay the same"
+    if recipe.use_peft and recipe.optim != "adamw_host" and shape.is_packed:
+        recipe = recipe.model_copy(update={"optim": "adamw_host"})
+        yield recipe, "optim=adamw_host: float32 weights and moments of the adapters live on the host"
+    while recipe.max_completion_length // 2 >= _SHORTEST * 4:
+        recipe = recipe.model_copy(update={"max_completion_length": recipe.max_completion_length // 2})
+        yield recipe, f"max_completion_length={recipe.max_completion_length}: longer answers are cut off"
+    while recipe.num_generations // 2 >= _FEWEST:
+        half = recipe.num_generations // 2
+        recipe = recipe.model_copy(update={"num_generations": half})
+        yield recipe, f"num_generations={half}: smaller groups make noisier advantages"
+    while recipe.max_completion_length // 2 >= _SHORTEST:
+        recipe = recipe.model_copy(update={"max_completion_length": recipe.max_completion_length // 2})
+        yield recipe, f"max_completion_length={recipe.max_completion_length}: longer answers are cut off"
+
+
+def _forecast(
+    recipe: Recipe, shape: Geometry, keep: Keep, memory_GB: float | None, changes: tuple[str, ...], gpu: str
+) -> Plan:
+    trained = shape.adapter_weights(recipe) if recipe.use_peft else shape.weights
+    weights = _weight_bytes(recipe, shape, keep)
+    adapters = _training_state(recipe, shape, trained)
+    sampling, training = _sampling_bytes(recipe, shape), _training_bytes(recipe, shape)
+    parts = {
+        "weights": weights / GB,
+        "trained weights, gradients, moments": adapters / GB,
+        "while sampling": sampling / GB,
+        "while training": training / GB,
+    }
+    peak = (weights + adapters + max(sampling, training)) * _RESERVED / GB + _CONTEXT_GB
+    return Plan(
+        recipe=recipe,
+        storage=("experts mxfp4, " if shape.is_packed else "") + keep.name,
+        parts_GB=parts,
+        peak_GB=peak,
+        memory_GB=memory_GB,
+        changes=changes,
+        trained=trained,
+        sampling_s=_sampling_s(recipe, shape, weights, gpu),
+        training_s=_training_s(recipe, shape, gpu),
+        gpu=gpu,
+    )
+
+
+def _float_bytes(recipe: Recipe) -> int:
+    """Bytes of a weight outside the packed ones: whole models are trained in float32."""
+    if recipe.dtype == "auto":
+        return 2 if recipe.use_peft else 4
+    return 4 if recipe.dtype == "float32" else 2
+
+
+def _weight_bytes(recipe: Recipe, shape: Geometry, keep: Keep) -> float:
+    if not shape.is_packed:
+        return shape.weights * _float_bytes(recipe)
+    packed = shape.expert_weights * 4.25 / 8
+    rest = shape.attention_weights * keep.attention + shape.head_weights * keep.head + shape.embedding_weights * keep.embedding
+    return packed + rest + shape.small_weights * 2
+
+
+def _training_state(recipe: Recipe, shape: Geometry, trained: int) -> float:
+    """Weights of adapters, gradients and moments; a wholly trained model's weights are counted as weights."""
+    own = 4 if recipe.use_peft else 0
+    if recipe.optim == "adamw_host":
+        return trained * (2 + 2)
+    moments = 2 if "8bit" in recipe.optim else 8
+    return trained * (own + 4 + moments)
+
+
+def _tokens(recipe: Recipe) -> int:
+    """Tokens of one row: the prompt's limit, or 256 where the recipe has none, and the completion's."""
+    return (recipe.max_prompt_length or 256) + recipe.max_completion_length
+
+
+def _rows(recipe: Recipe) -> int:
+    """Completions drawn for one update on one GPU."""
+    rounds = recipe.steps_per_generation or recipe.gradient_accumulation_steps
+    return recipe.per_device_train_batch_size * rounds
+
+
+def _sampling_bytes(recipe: Recipe, shape: Geometry) -> float:
+    rows = min(_rows(recipe), 256)
+    cache = rows * -(-_tokens(recipe) // 64) * 64 * shape.cache_bytes_per_token
+    return cache + rows * shape.vocab * _DRAW_BYTES
+
+
+def _is_checkpointed(recipe: Recipe, shape: Geometry) -> bool:
+    return shape.weights > 2e9 if recipe.gradient_checkpointing is None else recipe.gradient_checkpointing
+
+
+def _training_bytes(recipe: Recipe, shape: Geometry) -> float:
+    """Activations that the backward needs, and the largest passing tensors."""
+    tokens = recipe.per_device_train_batch_size * _tokens(recipe)
+    per_layer = tokens * shape.activation_bytes(recipe.lora_r if recipe.use_peft else None)
+    if _is_checkpointed(recipe, shape):
+        kept = tokens * shape.hidden * 2 * shape.layers + 1.5 * per_layer
+    else:
+        kept = per_layer * shape.layers
+    scored = min(tokens, 4096) * _SCORE_COLUMNS * 2 + tokens * shape.hidden * 4
+    copies = 0 if recipe.use_peft else 2 * shape.weights  # mixed precision casts float32 weights once a step
+    return kept + scored + copies + shape.attention_work(_tokens(recipe))
+
+
+def _sampling_s(recipe: Recipe, shape: Geometry, weight_bytes: float, gpu: str) -> float:
+    """Every step reads the weights and costs a little per layer and per row; fitted to an H200."""
+    bandwidth = GPUS[gpu][0] * GB
+    rows = min(_rows(recipe), 256)
+    read = weight_bytes
+    if shape.experts:
+        touched = 1 - (1 - shape.top_k / shape.experts) ** rows
+        read -= shape.expert_weights * 4.25 / 8 * (1 - touched)
+    read += rows * _tokens(recipe) * shape.cache_bytes_per_token
+    per_layer_s, per_row_s = (0.45e-3, 0.25e-3) if shape.experts else (0.14e-3, 0.02e-3)
+    step = read / (0.25 * bandwidth) + per_layer_s * shape.layers + per_row_s * rows
+    return step * recipe.max_completion_length * -(-_rows(recipe) // 256)
+
+
+def _training_s(recipe: Recipe, shape: Geometry, gpu: str) -> float:
+    """Forward, forward again where activations are dropped, and backward."""
+    passes = (3 if _is_checkpointed(recipe, shape) else 2) + (0 if recipe.use_peft else 1)
+    operations = 2 * shape.active_weights * _rows(recipe) * _tokens(recipe) * passes
+    share = 0.065 if shape.experts else 0.2
+    return operations / (share * GPUS[gpu][1] * 1e12)

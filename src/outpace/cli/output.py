@@ -73,3 +73,13 @@ def counting(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as bar:
         row = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(row, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def waiting(what: str, *, quiet: bool) -> Iterator[None]:
+    """A spinner on stderr while something takes its time; nothing is shown when `quiet`."""
+    if quiet:
+        yield
+        return
+    with Console(stderr=True).status(what):
+        yield

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import torch
 
@@ -25,8 +24,8 @@ __all__ = ["Generation", "SamplingSettings", "encode", "forget", "sample"]
 Prompt = Sequence[int] | Sequence[Mapping[str, str]] | str
 """Token ids, chat messages (the tokenizer's template is applied) or plain text."""
 
-_ENGINES: "WeakKeyDictionary[Any, Engine]" = WeakKeyDictionary()
-"""Model -> its slots and graphs, so that a training run captures graphs once."""
+_LATEST: list[Engine] = []
+"""The engine of the model sampled last (at most one): slots and graphs that a training run needs again each step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +122,8 @@ def encode(policy: Policy, prompt: Prompt) -> tuple[int, ...]:
 
 def forget(policy: Policy) -> None:
     """Free the slots and graphs kept for a policy; the next call to `sample` makes them again."""
-    _ENGINES.pop(base_model(policy.model), None)
+    if _LATEST and _LATEST[0].network is base_model(policy.model):
+        _LATEST.clear()
 
 
 def _draw(
@@ -160,12 +160,11 @@ def _engine(
     longest = max(map(len, prompts))
     need = {"size": size, "positions": longest + settings.max_new_tokens, "max_new": settings.max_new_tokens}
     stamp = tuple(parameter.data_ptr() for parameter in network.parameters())
-    known = _ENGINES.get(network)
-    if known is not None and known.stamp == stamp and known.settings == settings and known.eos_ids == policy.eos_ids:
-        shape = known.slots.shape
-        if known.slots.fits(shape, **need):
+    for known in _LATEST:
+        is_same = known.network is network and known.stamp == stamp and known.eos_ids == policy.eos_ids
+        if is_same and known.settings == settings and known.slots.fits(known.slots.shape, **need):
             return known
-    _ENGINES.pop(network, None)
+    _LATEST.clear()  # before the next slots are made, so that both never exist together
     engine = Engine(
         network=network,
         decoder=pick_decoder(network, is_merged=folds, compiled=settings.compile and policy.device.type == "cuda"),
@@ -174,7 +173,7 @@ def _engine(
         eos_ids=policy.eos_ids,
         stamp=stamp,
     )
-    _ENGINES[network] = engine
+    _LATEST.append(engine)
     return engine
 
 

@@ -23,7 +23,7 @@ def time_group(
         [_opener(sandbox, task, source, task.limits) for source in sources_G],
         _opener(sandbox, task, task.reference, Limits(import_cpu_s=2.0, wall_s=60.0, cpu_s=30.0)),
         _fresh(task, rng) if settings.fresh_inputs else _repeated(task, rng),
-        partial(_is_right, task) if settings.verify_timed else lambda value, args: True,
+        _Judge(task) if settings.verify_timed else lambda value, args: True,
         settings.timing,
         open_null=_opener(sandbox, task, null_source(task.entry_point), task.limits),
         clock=sandbox.isolation.clock,
@@ -52,10 +52,22 @@ def _repeated(task: Task, rng: random.Random) -> Callable[[], Args]:
     return lambda: args
 
 
-def _is_right(task: Task, value: Any, args: Args) -> bool:
-    assert task.oracle is not None
-    try:
-        expected = task.oracle(*args)
-    except Exception as error:
-        raise TaskError(f"the oracle of task {task.id} failed on its timing input: {error!r}") from error
-    return task.compare(value, expected, args)
+class _Judge:
+    """Judges timed values; the expected value of an input is computed once for all programs that got it."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._args: Args | None = None
+        self._expected: Any = None
+
+    def __call__(self, value: Any, args: Args) -> bool:
+        if args is not self._args:
+            self._args, self._expected = args, self._expect(args)
+        return self._task.compare(value, self._expected, args)
+
+    def _expect(self, args: Args) -> Any:
+        assert self._task.oracle is not None
+        try:
+            return self._task.oracle(*args)
+        except Exception as error:
+            raise TaskError(f"the oracle of task {self._task.id} failed on its timing input: {error!r}") from error

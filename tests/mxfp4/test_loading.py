@@ -113,13 +113,14 @@ def test_a_geometry_that_cannot_be_packed_is_refused(network, tmp_path):
         load(folder)
 
 
-@pytest.mark.parametrize(("attention", "limit"), [("int8", 0.05), ("mxfp4", 0.5)])
+@pytest.mark.parametrize(("attention", "limit"), [("int8", 0.02), ("mxfp4", 0.3)])
 def test_compact_storage_changes_the_logits_little(tmp_path, network, attention, limit):
     folder = write_checkpoint(tmp_path, network)
     exact = load(folder)(input_ids=token_ids()).logits
     compact = load(folder, storage=Storage(attention=attention, head="int8", embedding="host"))
     difference = compact(input_ids=token_ids()).logits - exact
-    assert difference.norm() / exact.norm() < limit
+    # the median over tokens: a few are routed to other experts, which changes all of their logits
+    assert (difference.norm(dim=-1) / exact.norm(dim=-1)).median() < limit
 
 
 def test_a_large_card_keeps_everything_exact_and_a_small_one_does_not():

@@ -57,7 +57,12 @@ class Geometry:
     def attention_shapes(self) -> dict[str, tuple[int, int]]:
         """(in, out) of the attention's linear layers."""
         q, kv = self.heads * self.head_size, self.kv_heads * self.head_size
-        return {"q_proj": (self.hidden, q), "k_proj": (self.hidden, kv), "v_proj": (self.hidden, kv), "o_proj": (q, self.hidden)}
+        return {
+            "q_proj": (self.hidden, q),
+            "k_proj": (self.hidden, kv),
+            "v_proj": (self.hidden, kv),
+            "o_proj": (q, self.hidden),
+        }
 
     @property
     def mlp_shapes(self) -> dict[str, tuple[int, int]]:
@@ -131,11 +136,19 @@ class Geometry:
         Counted term by term from what autograd saves; `tests/plan` counts it again.
         """
         q, kv = self.heads * self.head_size, self.kv_heads * self.head_size
-        norms = 8 * self.hidden if rank else 20 * self.hidden  # inputs in float32; without adapters the residual stream too
+        norms = (
+            8 * self.hidden if rank else 20 * self.hidden
+        )  # inputs in float32; without adapters the residual stream too
         low = 14 * (rank or 0) + 8 * self.heads
         if self.experts:
             pairs = 2 * self.top_k * (3 * self.intermediate + self.hidden) + 24 * self.top_k
-            return 2 * (4 * self.hidden + 5 * q + 2 * kv) + pairs + norms + low + 2 * self.top_k * (rank or 0) * self.experts * 2
+            return (
+                2 * (4 * self.hidden + 5 * q + 2 * kv)
+                + pairs
+                + norms
+                + low
+                + 2 * self.top_k * (rank or 0) * self.experts * 2
+            )
         return 2 * (5 * self.hidden + 3 * q + 2 * kv + 4 * self.intermediate) + norms + low
 
     def attention_work(self, tokens: int) -> float:
@@ -183,5 +196,7 @@ def _read(model: str) -> dict[str, Any]:
             with open(hf_hub_download(source.hub_id, "config.json"), encoding="utf-8") as stream:  # noqa: PTH123
                 return dict(json.load(stream))
         except Exception as error:
-            raise ModelError(f"The config of {model} could not be had from the hub: download it and give its folder.") from error
+            raise ModelError(
+                f"The config of {model} could not be had from the hub: download it and give its folder."
+            ) from error
     raise ModelError(f"{model} is a GGUF file, whose sizes are known only once it is converted: load it once.")

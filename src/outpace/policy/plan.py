@@ -81,7 +81,12 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         plain = asdict(replace(self, recipe=None))  # type: ignore[type-var]
-        keys = ("num_generations", "max_completion_length", "per_device_train_batch_size", "gradient_accumulation_steps")
+        keys = (
+            "num_generations",
+            "max_completion_length",
+            "per_device_train_batch_size",
+            "gradient_accumulation_steps",
+        )
         plain["recipe"] = {key: getattr(self.recipe, key) for key in (*keys, "gradient_checkpointing", "optim")}
         hours = self.step_s * self.recipe.max_steps / 3600
         return plain | {"fits": self.fits, "step_s": self.step_s, "run_hours": hours, "changes": list(self.changes)}
@@ -141,7 +146,9 @@ def plan(recipe: Recipe, *, memory_GB: float | None = None, gpu: str = "h200") -
     )
 
 
-def _remedies(recipe: Recipe, shape: Geometry, keeps: tuple[Keep, ...]) -> Iterator[tuple[Recipe, Keep, tuple[str, ...]]]:
+def _remedies(
+    recipe: Recipe, shape: Geometry, keeps: tuple[Keep, ...]
+) -> Iterator[tuple[Recipe, Keep, tuple[str, ...]]]:
     """The recipe as it is, then with one remedy after another, each on top of those before."""
     changes: list[str] = []
     keep = keeps[0]
@@ -220,7 +227,11 @@ def _weight_bytes(recipe: Recipe, shape: Geometry, keep: Keep) -> float:
     if not shape.is_packed:
         return shape.weights * _float_bytes(recipe)
     packed = shape.expert_weights * 4.25 / 8
-    rest = shape.attention_weights * keep.attention + shape.head_weights * keep.head + shape.embedding_weights * keep.embedding
+    rest = (
+        shape.attention_weights * keep.attention
+        + shape.head_weights * keep.head
+        + shape.embedding_weights * keep.embedding
+    )
     return packed + rest + shape.small_weights * 2
 
 

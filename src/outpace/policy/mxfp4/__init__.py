@@ -9,5 +9,16 @@ and what is trained). Not covered: mixtures of experts other than gpt-oss, and t
 from outpace.policy.mxfp4.adapters import attach, attach_saved, is_packed
 from outpace.policy.mxfp4.build import Storage, load_network, random_network
 from outpace.policy.mxfp4.census import Census, census
+from outpace.policy.mxfp4.merge import export_packed
 
-__all__ = ["Census", "Storage", "attach", "attach_saved", "census", "is_packed", "load_network", "random_network"]
+__all__ = [
+    "Census",
+    "Storage",
+    "attach",
+    "attach_saved",
+    "census",
+    "export_packed",
+    "is_packed",
+    "load_network",
+    "random_network",
+]

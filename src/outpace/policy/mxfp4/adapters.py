@@ -167,7 +167,10 @@ def attach_saved(model: Any, folder: str, *, trainable: bool = True) -> Any:
     config = LoraConfig.from_pretrained(folder)
     config.inference_mode = not trainable
     wrapped = attach(model, config)
-    result = set_peft_model_state_dict(wrapped, load_peft_weights(folder, device="cpu"))
+    try:
+        result = set_peft_model_state_dict(wrapped, load_peft_weights(folder, device="cpu"))
+    except RuntimeError as error:  # sizes that differ
+        raise ConfigError(f"{folder} holds an adapter for a model of other sizes: load it on its own base.") from error
     lacking = [key for key in result.missing_keys if "lora_" in key]
     if lacking or result.unexpected_keys:
         culprit = (lacking or result.unexpected_keys)[0]

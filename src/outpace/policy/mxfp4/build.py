@@ -75,10 +75,14 @@ def _download(place: str) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        return Path(snapshot_download(place, allow_patterns=["*.json", "*.jinja", "*.safetensors"], ignore_patterns=["*/*"]))
+        return Path(
+            snapshot_download(place, allow_patterns=["*.json", "*.jinja", "*.safetensors"], ignore_patterns=["*/*"])
+        )
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
-        raise ModelError(f"{place} could not be downloaded ({reason}): check the network and the free space.") from error
+        raise ModelError(
+            f"{place} could not be downloaded ({reason}): check the network and the free space."
+        ) from error
 
 
 def load_network(folder: Path, *, dtype: torch.dtype, device: torch.device, storage: Storage | None = None) -> Any:
@@ -155,7 +159,9 @@ def set_engine(network: nn.Module, engine: Engine) -> None:
 def _check_geometry(config: Any) -> None:
     for name in ("hidden_size", "intermediate_size"):
         if getattr(config, name) % BLOCK:
-            raise ModelError(f"{name} is {getattr(config, name)}, and MXFP4 packs {BLOCK} at a time: check config.json.")
+            raise ModelError(
+                f"{name} is {getattr(config, name)}, and MXFP4 packs {BLOCK} at a time: check config.json."
+            )
 
 
 def _exchange(network: Any, config: Any, storage: Storage) -> None:

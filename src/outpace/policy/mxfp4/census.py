@@ -36,7 +36,9 @@ class Census:
     def lines(self) -> list[str]:
         """What to print at a run's start."""
         kept = f"{self.four_bit:,} weights in 4 bits, {self.eight_bit:,} in 8, {self.other:,} exact, {self.on_host:,} on the host"
-        parts = [f"{name} {count:,} in {self.trained_places[name]} layers" for name, count in self.trained_by_family.items()]
+        parts = [
+            f"{name} {count:,} in {self.trained_places[name]} layers" for name, count in self.trained_by_family.items()
+        ]
         return [kept, f"trained: {self.trained:,} ({', '.join(parts) or 'none'})"]
 
 

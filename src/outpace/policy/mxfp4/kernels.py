@@ -179,9 +179,7 @@ def _forward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
     for first in range(0, depth // 2, DEEP // 2):
         half = first + tl.arange(0, DEEP // 2)
         is_half = half < depth // 2
-        byte, scale = _load_matrix(
-            blocks_ptr, scales_ptr, column, half, depth, is_column[:, None] & is_half[None, :]
-        )
+        byte, scale = _load_matrix(blocks_ptr, scales_ptr, column, half, depth, is_column[:, None] & is_half[None, :])
         mask = is_pair[:, None] & is_half[None, :]
         if IS_WORDS:
             word = tl.load(rows_ptr + source[:, None] * (depth // 2) + half[None, :], mask=mask, other=0)
@@ -249,8 +247,19 @@ def int8_product(x: Tensor, codes: Tensor, scale: Tensor) -> Tensor:
     out = rows.new_empty(count, width)
     pairs = max(16, triton.next_power_of_2(count))
     _int8_kernel[(triton.cdiv(width, 64),)](
-        rows, codes, scale, out, count, width, depth, 
-        ROWS=pairs, WIDE=64, DEEP=128, KIND=_kind(rows.dtype), num_warps=4, num_stages=4,  # fmt: skip
+        rows,
+        codes,
+        scale,
+        out,
+        count,
+        width,
+        depth,
+        ROWS=pairs,
+        WIDE=64,
+        DEEP=128,
+        KIND=_kind(rows.dtype),
+        num_warps=4,
+        num_stages=4,  # fmt: skip
     )
     return out.view(*x.shape[:-1], width)
 

@@ -65,7 +65,9 @@ def export_packed(
             prefix = f"model.layers.{number}." if number < layers else ""
             tensors = _layer(network, prefix, experts, sums) if prefix else _rest(network)
             file = f"model-{number + 1:05d}-of-{layers + 1:05d}.safetensors"
-            save_file({name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / file, {"format": "pt"})
+            save_file(
+                {name: tensor.cpu().contiguous() for name, tensor in tensors.items()}, folder / file, {"format": "pt"}
+            )
             place |= dict.fromkeys(tensors, file)
     size = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     index = {"metadata": {"total_size": size}, "weight_map": place}
@@ -120,9 +122,7 @@ def _layer(network: Any, prefix: str, kind: str, sums: dict[str, float]) -> dict
 
 
 def _experts(module: nn.Module, family: str, kind: str, sums: dict[str, float]) -> dict[str, Tensor]:
-    wrapper = next(
-        (part for part in module.modules() if isinstance(part, ExpertLora) and part.family == family), None
-    )
+    wrapper = next((part for part in module.modules() if isinstance(part, ExpertLora) and part.family == family), None)
     base = module if isinstance(module, PackedExperts) else module.get_base_layer()  # type: ignore[operator]
     assert isinstance(base, PackedExperts)
     packed = base.packed(family)
@@ -150,7 +150,9 @@ def _merged_expert(packed: Packed, wrapper: ExpertLora | None, expert: int, sums
     return matrix
 
 
-def _repacked(packed: Packed, wrapper: ExpertLora | None, expert: int, matrix: Tensor, sums: dict[str, float]) -> Packed:
+def _repacked(
+    packed: Packed, wrapper: ExpertLora | None, expert: int, matrix: Tensor, sums: dict[str, float]
+) -> Packed:
     """Packed anew where an adapter changed it, else the checkpoint's own bytes."""
     own = Packed(packed.blocks[expert], packed.scales[expert])
     if wrapper is None:

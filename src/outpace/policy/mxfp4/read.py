@@ -124,7 +124,9 @@ class Checkpoint:
     def _absent(self, name: str) -> str:
         plain = name.removesuffix("_blocks").removesuffix("_scales")
         if plain != name and plain in self._place:
-            return f"{plain} is not packed in MXFP4: load this checkpoint without quantization_config in its config.json."
+            return (
+                f"{plain} is not packed in MXFP4: load this checkpoint without quantization_config in its config.json."
+            )
         return f"{self._folder} has no tensor {name}: its weights are incomplete or belong to another model."
 
 

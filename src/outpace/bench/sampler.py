@@ -8,6 +8,7 @@ measured: it wants a process and a copy of the weights of its own.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ PROMPT = (
     },
 )
 SAMPLERS = ("group", "transformers", "continuous")
+_TIMED_CALLS = 2  # after a first one; the quickest counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +57,10 @@ def bench_sampler(
     max_new_tokens: int = 400,
     samplers: Sequence[str] = SAMPLERS,
     stops: Sequence[bool] = (False, True),
-    calls: int = 2,
     settings: SamplingSettings | None = None,
     on_measured: Callable[[Measurement], None] | None = None,
 ) -> list[Measurement]:
-    """Measure each sampler at each batch size with and without end tokens; `on_measured` hears of each as it is done.
+    """Measure the samplers one after the other; `on_measured` hears of each measurement as it is done.
 
     Args:
         policy: the model, with or without an adapter.
@@ -67,22 +68,17 @@ def bench_sampler(
         max_new_tokens: longest completion.
         samplers: names out of `SAMPLERS`.
         stops: whether end tokens end rows, each in turn.
-        calls: calls timed after the first one; the quickest counts.
-        settings: of our sampler; its length is overridden.
+        settings: of our sampler; its length and batch are overridden.
+        on_measured: called in this thread.
     """
-    ours = replace(settings or SamplingSettings(), max_new_tokens=max_new_tokens)
     prompt = encode(policy, PROMPT)
-    runners = {"group": _group, "transformers": _transformers, "continuous": _continuous}
     measured = []
-    for batch in batches:
-        for stop in stops:
-            for name in samplers:
-                result = _measure(
-                    name, runners[name], policy, prompt, batch, stop, replace(ours, max_batch=batch), calls
-                )
-                measured.append(result)
-                if on_measured is not None:
-                    on_measured(result)
+    for batch, stop, name in product(batches, stops, samplers):
+        own = replace(settings or SamplingSettings(), max_new_tokens=max_new_tokens, max_batch=batch)
+        result = _measure(name, _Job(policy, prompt, batch, stop, own))
+        measured.append(result)
+        if on_measured is not None:
+            on_measured(result)
     return measured
 
 
@@ -91,41 +87,41 @@ def as_json(measured: Sequence[Measurement]) -> list[Mapping[str, Any]]:
     return [{**asdict(one), "tokens_per_s": one.tokens_per_s} for one in measured]
 
 
-_Runner = Callable[[Policy, tuple[int, ...], int, bool, SamplingSettings, int], int]
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One thing to time: `batch` completions of `prompt`."""
+
+    policy: Policy
+    prompt: tuple[int, ...]
+    batch: int
+    stop: bool
+    settings: SamplingSettings
 
 
-def _measure(  # noqa: PLR0913  # a private hop: everything that one measurement depends on
-    name: str,
-    runner: _Runner,
-    policy: Policy,
-    prompt: tuple[int, ...],
-    batch: int,
-    stop: bool,
-    settings: SamplingSettings,
-    calls: int,
-) -> Measurement:
-    on_gpu = policy.device.type == "cuda"
+def _measure(name: str, job: _Job) -> Measurement:
+    runners = {"group": _group, "transformers": _transformers, "continuous": _continuous}
+    on_gpu = job.policy.device.type == "cuda"
     held = 0
     if on_gpu:
-        forget(policy)
+        forget(job.policy)
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
         held = torch.cuda.memory_allocated()
     timed: list[tuple[float, int]] = []
     try:
-        for call in range(calls + 1):
+        for call in range(1 + _TIMED_CALLS):
             start_s = time.perf_counter()
-            tokens = runner(policy, prompt, batch, stop, settings, call)
+            tokens = runners[name](job, call)
             if on_gpu:
                 torch.cuda.synchronize()
             timed.append((time.perf_counter() - start_s, tokens))
     except Exception as error:  # a sampler that fails here is a result, not the end of the benchmark
-        return Measurement(sampler=name, batch=batch, stops=stop, note=f"{type(error).__name__}: {error}"[:200])
+        return Measurement(sampler=name, batch=job.batch, stops=job.stop, note=f"{type(error).__name__}: {error}"[:200])
     best_s, tokens = max(timed[1:], key=lambda one: one[1] / one[0])
     return Measurement(
         sampler=name,
-        batch=batch,
-        stops=stop,
+        batch=job.batch,
+        stops=job.stop,
         tokens=tokens,
         wall_s=best_s,
         first_call_s=timed[0][0],
@@ -133,45 +129,37 @@ def _measure(  # noqa: PLR0913  # a private hop: everything that one measurement
     )
 
 
-def _group(
-    policy: Policy, prompt: tuple[int, ...], batch: int, stop: bool, settings: SamplingSettings, seed: int
-) -> int:
-    if not stop:
-        policy = replace(policy, eos_ids=())
-    drawn = sample(policy, [prompt], settings, num_generations=batch, seed=seed)
+def _group(job: _Job, seed: int) -> int:
+    policy = job.policy if job.stop else replace(job.policy, eos_ids=())
+    drawn = sample(policy, [job.prompt], job.settings, num_generations=job.batch, seed=seed)
     return sum(len(generation.completion_ids) for generation in drawn)
 
 
-def _options(policy: Policy, stop: bool, settings: SamplingSettings, seed: int) -> dict[str, Any]:
+def _options(job: _Job, seed: int) -> dict[str, Any]:
     torch.manual_seed(seed)
-    options = {"max_new_tokens": settings.max_new_tokens, "do_sample": True, "temperature": settings.temperature}
-    options |= {"top_k": 0, "top_p": 1.0, "repetition_penalty": 1.0, "pad_token_id": policy.pad_id}
-    if not stop:
-        options["min_new_tokens"] = settings.max_new_tokens
-    return {**options, "eos_token_id": list(policy.eos_ids)}
+    length = job.settings.max_new_tokens
+    options = {"max_new_tokens": length, "do_sample": True, "temperature": job.settings.temperature}
+    options |= {"top_k": 0, "top_p": 1.0, "repetition_penalty": 1.0, "pad_token_id": job.policy.pad_id}
+    if not job.stop:
+        options["min_new_tokens"] = length
+    return {**options, "eos_token_id": list(job.policy.eos_ids)}
 
 
-def _transformers(
-    policy: Policy, prompt: tuple[int, ...], batch: int, stop: bool, settings: SamplingSettings, seed: int
-) -> int:
-    ids = torch.tensor([prompt] * batch, device=policy.device)
+def _transformers(job: _Job, seed: int) -> int:
+    ids = torch.tensor([job.prompt] * job.batch, device=job.policy.device)
     with torch.inference_mode():
-        drawn = policy.model.generate(
-            input_ids=ids, attention_mask=torch.ones_like(ids), **_options(policy, stop, settings, seed)
-        )
-    completions = drawn[:, len(prompt) :]
-    is_end = torch.isin(completions, torch.tensor(policy.eos_ids, device=completions.device))
+        drawn = job.policy.model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), **_options(job, seed))
+    completions = drawn[:, len(job.prompt) :]
+    is_end = torch.isin(completions, torch.tensor(job.policy.eos_ids, device=completions.device))
     after_end = is_end.cumsum(dim=-1) - is_end.long() > 0
-    return int((~after_end).sum()) if stop else completions.numel()
+    return int((~after_end).sum()) if job.stop else completions.numel()
 
 
-def _continuous(
-    policy: Policy, prompt: tuple[int, ...], batch: int, stop: bool, settings: SamplingSettings, seed: int
-) -> int:
+def _continuous(job: _Job, seed: int) -> int:
     from transformers import GenerationConfig
 
-    config = GenerationConfig(**_options(policy, stop, settings, seed))
-    outputs = base_model(policy.model).generate_batch(
-        inputs=[list(prompt)] * batch, generation_config=config, progress_bar=False
+    config = GenerationConfig(**_options(job, seed))
+    outputs = base_model(job.policy.model).generate_batch(
+        inputs=[list(job.prompt)] * job.batch, generation_config=config, progress_bar=False
     )
     return sum(len(output.generated_tokens) for output in outputs.values())

@@ -1,7 +1,7 @@
 """gpt-oss in 4 bits on one GPU: kernels against float64, then memory, sampling and step time. Prints a table last.
 
-Run from a source tree: `PYTHONPATH=src python benchmarks/moe_h200.py [--quick]`; on a machine without a GPU it checks the
-kernels in Triton's interpreter (`TRITON_INTERPRET=1`) and stops. Writes moe.json to $OUT where that is set.
+Run from a source tree: `PYTHONPATH=src python benchmarks/moe_h200.py [--quick]`; on a machine without a GPU it checks
+the kernels in Triton's interpreter (`TRITON_INTERPRET=1`) and stops. Writes moe.json to $OUT where that is set.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def sweep(device):
                         milliseconds(lambda: engine.backward(grads, up, routes)),  # noqa: B023
                         milliseconds(lambda: engine.backward(rows, down, routes)),  # noqa: B023
                     ]
-            except Exception as failure:  # noqa: BLE001  # a tile that does not fit is a result too
+            except Exception as failure:  # a tile that does not fit is a result too
                 times = [type(failure).__name__]
             found[f"{tokens}: {tile.pairs}x{tile.wide}x{tile.deep} w{tile.warps} s{tile.stages}"] = times
     return found

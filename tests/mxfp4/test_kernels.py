@@ -1,4 +1,4 @@
-"""The Triton kernels in Triton's interpreter, which runs them on a CPU; `benchmarks/moe_h200.py` checks them on a GPU."""
+"""The Triton kernels in Triton's interpreter, on a CPU; `benchmarks/moe_h200.py` checks them on a GPU."""
 
 import json
 import os

@@ -76,14 +76,10 @@ def reference_attention(query, key, value, mask, sinks, scaling):
 def test_attention_and_its_gradients_are_those_of_a_softmax_with_a_sink(monkeypatch, at_once):
     monkeypatch.setattr(attention, "_SCORES_AT_ONCE", at_once)
     torch.manual_seed(0)
-    query, key, value = (
-        torch.randn(2, heads, 5, 4, dtype=torch.float64, requires_grad=True) for heads in (6, 2, 2)
-    )
+    query, key, value = (torch.randn(2, heads, 5, 4, dtype=torch.float64, requires_grad=True) for heads in (6, 2, 2))
     mask = torch.zeros(2, 1, 5, 5, dtype=torch.float64).masked_fill(torch.ones(5, 5).triu(1).bool(), -1e30)
     sinks = torch.randn(6, dtype=torch.float64)
-    outs = [
-        attend(query, key, value, mask, sinks, 0.5) for attend in (attention.sink_attention, reference_attention)
-    ]
+    outs = [attend(query, key, value, mask, sinks, 0.5) for attend in (attention.sink_attention, reference_attention)]
     assert torch.allclose(*outs)
     grads = [torch.autograd.grad(out.sin().sum(), (query, key, value)) for out in outs]
     for ours, theirs in zip(*grads, strict=True):

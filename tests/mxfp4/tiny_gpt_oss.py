@@ -13,10 +13,20 @@ CPU = torch.device("cpu")
 def tiny_config(**changes) -> GptOssConfig:
     """Every part of the real geometry, small: more experts than a token uses, a window shorter than the text."""
     facts = {
-        "num_hidden_layers": 2, "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 128, "hidden_size": 64,
-        "intermediate_size": 96, "head_dim": 16, "num_attention_heads": 4, "num_key_value_heads": 2, "sliding_window": 8,
-        "eos_token_id": 1, "pad_token_id": 0, "max_position_embeddings": 512,
-    }  # fmt: skip
+        "num_hidden_layers": 2,
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+        "vocab_size": 128,
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "head_dim": 16,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "sliding_window": 8,
+        "eos_token_id": 1,
+        "pad_token_id": 0,
+        "max_position_embeddings": 512,
+    }
     return GptOssConfig(**(facts | changes))
 
 

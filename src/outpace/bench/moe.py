@@ -191,7 +191,7 @@ def time_step(policy: Any, settings: MoeSettings, repeats: int = 2) -> dict[str,
         "peak_allocated_GB": torch.cuda.max_memory_allocated() / 1e9,
         "peak_reserved_GB": torch.cuda.max_memory_reserved() / 1e9,
     }
-    used = _nvidia_smi_MB()
+    used = _driver_memory()
     return figures if used is None else figures | {"nvidia_smi_MB": used}
 
 
@@ -206,7 +206,7 @@ def train_on(model: Any, row: Any, prompt_tokens: int, advantage: float) -> None
     hidden = network.model(input_ids=row[None, :-1], use_cache=False).last_hidden_state[0, prompt_tokens - 1 :]
     logprobs = token_logprobs(hidden, network.lm_head.weight, row[prompt_tokens:])
     loss = -(advantage * torch.exp(logprobs - logprobs.detach())).mean()
-    loss.backward()
+    loss.backward()  # type: ignore[no-untyped-call]
 
 
 def _plain(policy: Any, settings: MoeSettings) -> dict[str, Any]:
@@ -270,7 +270,7 @@ def _release(policy: Any) -> None:
     torch.cuda.empty_cache()
 
 
-def _nvidia_smi_MB() -> float | None:
+def _driver_memory() -> float | None:
     """What the driver says is used on the first GPU; None where it cannot be asked."""
     command = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
     try:

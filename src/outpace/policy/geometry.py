@@ -152,7 +152,7 @@ class Geometry:
         return 2 * (5 * self.hidden + 3 * q + 2 * kv + 4 * self.intermediate) + norms + low
 
     def attention_work(self, tokens: int) -> float:
-        """Passing tensors of one attention layer: scores of a key-value head at a time, where sinks forbid fused ones."""
+        """Passing tensors of one attention layer: scores of a key-value head at a time, where sinks need them."""
         if not self.experts:
             return 0
         return max(2**23, self.heads // self.kv_heads * tokens**2) * 14

@@ -5,7 +5,7 @@ several GPUs, vLLM's memory (it takes the share it is given), SFT and DPO data.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from outpace.config import Recipe
@@ -19,7 +19,7 @@ GB = 1e9
 _RESERVED = 1.02
 """What the allocator holds over what is in use, with expandable segments; measured 1.01 to 1.03."""
 _CONTEXT_GB = 0.15
-"""Workspaces of cuBLAS and of captured graphs. CUDA's own context (0.5 GB or so) comes on top, outside the allocator."""
+"""Workspaces of cuBLAS and of captured graphs. CUDA's context, about 0.5 GB, comes on top."""
 _DRAW_BYTES = 100
 """Per row and vocabulary entry while a token is drawn: logits, weights and sums in several precisions."""
 _SCORE_COLUMNS = 32768
@@ -29,6 +29,19 @@ GPUS = {
     "rtx4090": (1008, 165), "rtx3090": (936, 71), "rtx4070": (504, 58), "rtx3060": (360, 51),
 }  # fmt: skip
 """Memory bandwidth in GB/s and dense 16-bit TFLOP/s, by the makers' data sheets."""
+
+
+_SHOWN = (
+    "model",
+    "num_generations",
+    "max_prompt_length",
+    "max_completion_length",
+    "per_device_train_batch_size",
+    "gradient_accumulation_steps",
+    "gradient_checkpointing",
+    "optim",
+)
+"""Keys of the recipe that a plan shows: those that decide about memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +70,7 @@ class Plan:
     """The recipe that was planned, changed where a card asked for it."""
     storage: str
     parts_GB: dict[str, float]
-    """Weights, adapters with gradients and optimiser, sampling, training: the first two stay, of the others one at a time."""
+    """Weights, and what training adds to them, stay; of sampling and training one is there at a time."""
     peak_GB: float
     memory_GB: float | None
     """The card's memory that was asked for; None: none was."""
@@ -80,7 +93,7 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
-        plain = asdict(replace(self, recipe=None))  # type: ignore[type-var]
+        plain = {field.name: getattr(self, field.name) for field in fields(self)}
         keys = (
             "num_generations",
             "max_completion_length",

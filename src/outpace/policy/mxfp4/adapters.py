@@ -27,6 +27,8 @@ def is_packed(model: nn.Module) -> bool:
 class ExpertLora(nn.Module, BaseTunerLayer):  # type: ignore[misc]  # PEFT is untyped
     """A low-rank change of one family of an expert layer; wraps the experts, or another such wrapper."""
 
+    lora_A: nn.ModuleDict
+    lora_B: nn.ModuleDict
     adapter_layer_names = ("lora_A", "lora_B")
     other_param_names = ("r", "lora_alpha", "scaling")
 
@@ -43,52 +45,66 @@ class ExpertLora(nn.Module, BaseTunerLayer):  # type: ignore[misc]  # PEFT is un
     @property
     def experts(self) -> PackedExperts:
         """The packed experts beneath."""
-        base: PackedExperts = self.get_base_layer()
+        base = self.base_layer
+        while not isinstance(base, PackedExperts):
+            base = base.base_layer  # type: ignore[assignment]
         return base
+
+    @property
+    def in_force(self) -> list[str]:
+        """The active adapters that this layer has."""
+        return [name for name in BaseTunerLayer.active_adapters.fget(self) if name in self.lora_A]
+
+    def factors(self, name: str) -> tuple[Tensor, Tensor]:
+        """A (E x r, in) and B (out, r x E) of an adapter."""
+        down, up = self.lora_A[name].weight, self.lora_B[name].weight
+        assert isinstance(down, Tensor) and isinstance(up, Tensor)  # noqa: PT018
+        return down, up
 
     def add(self, name: str, config: Any, dtype: torch.dtype) -> None:
         """Add an adapter that changes nothing until it is trained: A is random, B is zero."""
         packed, experts = self.experts.packed(self.family), self.experts.num_experts
         device, rank = packed.blocks.device, config.r
+        up = nn.Linear(rank * experts, packed.rows, bias=False)
+        nn.init.zeros_(up.weight)
         self.lora_A[name] = nn.Linear(packed.columns, rank * experts, bias=False).to(device, dtype)
-        self.lora_B[name] = nn.Linear(rank * experts, packed.rows, bias=False).to(device, dtype)
-        nn.init.zeros_(self.lora_B[name].weight)
+        self.lora_B[name] = up.to(device, dtype)
         self.r[name], self.lora_alpha[name] = rank, config.lora_alpha
         self.scaling[name] = config.lora_alpha / (rank**0.5 if config.use_rslora else rank)
-        self.set_adapter([name], inference_mode=config.inference_mode)
+        BaseTunerLayer.set_adapter(self, [name], inference_mode=config.inference_mode)
 
     def forward(
         self, hidden_states: Tensor, router_indices: Tensor, routing_weights: Tensor, adapters: Any = None
     ) -> Tensor:
         """See `PackedExperts.forward`."""
         adapters = dict(adapters or {})
-        if not self.disable_adapters and any(name in self.lora_A for name in self.active_adapters):
+        if not self._disable_adapters and self.in_force:
             adapters[self.family] = self._change
         result: Tensor = self.base_layer(hidden_states, router_indices, routing_weights, adapters)
         return result
 
     def _change(self, out: Tensor, rows: Tensor, routes: Routes, *, by_token: bool) -> Tensor:
         """Add what the adapters change to `out` (P, out), in place; rows are (T or P, in)."""
-        for name in self.active_adapters:
-            if name in self.lora_A:
-                out = self._one(name, out, rows, routes, by_token=by_token)
+        for name in self.in_force:
+            out = self._one(name, out, rows, routes, by_token=by_token)
         return out
 
     def _one(self, name: str, out: Tensor, rows: Tensor, routes: Routes, *, by_token: bool) -> Tensor:
         # Every expert's A meets every row, and a mask keeps the routed one: r x E columns are few, and two dense
         # products with exact gradients are faster than 2 E small ones.
-        down = self.lora_A[name].weight.to(rows.dtype)
-        up = self.lora_B[name].weight.to(rows.dtype)
-        low = F.linear(rows, down).unflatten(1, (routes.experts, -1))
-        row_P = routes.token_P if by_token else routes.all_P
+        down, up = (factor.to(rows.dtype) for factor in self.factors(name))
+        low = F.linear(rows, down).view(rows.shape[0], routes.experts, -1)
+        row_P = routes.token_P if by_token else routes.every
         spread = low[row_P, routes.expert_P, :, None] * routes.is_own(low.dtype)[:, None, :]
-        return out.addmm_(spread.flatten(1), up.T, alpha=self.scaling[name])
+        return out.addmm_(spread.reshape(routes.pairs, -1), up.T, alpha=self.scaling[name])
 
     def delta(self, name: str, expert: int) -> Tensor:
         """The change of one expert's matrix (out, in), in float32."""
-        down = self.lora_A[name].weight.float().unflatten(0, (self.experts.num_experts, -1))[expert]
-        up = self.lora_B[name].weight.float().unflatten(1, (-1, self.experts.num_experts))[:, :, expert]
-        return up @ down * self.scaling[name]
+        down, up = (factor.float() for factor in self.factors(name))
+        rank = self.r[name]
+        return (
+            up[:, expert :: self.experts.num_experts] @ down[expert * rank : (expert + 1) * rank] * self.scaling[name]
+        )
 
 
 def families_of(config: Any) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""Attention with sinks (a learnt logit per head that takes part in the softmax and carries no value), in little memory.
+"""Attention with sinks (a learnt logit per head that is in the softmax and carries no value), in little memory.
 
-transformers has no fused kernel for it: its eager way keeps several (heads, Q, K) tensors. Here a few key-value heads at
-a time are computed, and again in the backward. Sliding windows come as masks. Not covered: dropout, gradients of sinks.
+transformers has no fused kernel for it: its eager way keeps several (heads, Q, K) tensors. Here a few key-value heads
+at a time are computed, and again in the backward. Sliding windows come as masks. Not covered: dropout, gradients of sinks.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def register() -> None:
 def attend(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
-    """transformers' attention interface: query (B, heads, Q, D), key and value (B, kv heads, K, D) -> (B, Q, heads, D)."""
+    """transformers' interface: query (B, heads, Q, D), key and value (B, kv heads, K, D) -> (B, Q, heads, D)."""
     mixed = sink_attention(query, key, value, attention_mask, module.sinks, options["scaling"])
     return mixed.transpose(1, 2), None
 
@@ -59,7 +59,7 @@ class _SinkAttention(torch.autograd.Function):
     def forward(
         ctx: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, sinks: Tensor, scaling: float
     ) -> Tensor:
-        batch, heads, queries, size = query.shape
+        batch, _, queries, size = query.shape
         # the query heads that share a key-value head act as its queries: no key is copied per head
         grouped = query.reshape(batch, key.shape[1], -1, size)
         out = torch.empty_like(grouped)
@@ -100,7 +100,7 @@ def _scores(grouped: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -
     """(B, kv heads, group x Q, K) in float32 or wider."""
     scores = (grouped @ key.mT).to(_wide(grouped)).mul_(scaling)
     if mask is not None:
-        scores.unflatten(2, (-1, mask.shape[2])).add_(mask[:, :, None])
+        scores.view(*scores.shape[:2], -1, *mask.shape[2:]).add_(mask[:, :, None])
     return scores
 
 

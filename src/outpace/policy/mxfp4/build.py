@@ -59,7 +59,7 @@ def packed_folder(place: str) -> Path | None:
 
         try:
             config = Path(hf_hub_download(place, "config.json"))
-        except Exception:  # noqa: BLE001  # whatever is wrong with the hub, the general loader says it better
+        except Exception:  # whatever is wrong with the hub, the general loader says it better
             return None
     try:
         facts = json.loads(config.read_text(encoding="utf-8"))

@@ -35,9 +35,11 @@ class Census:
 
     def lines(self) -> list[str]:
         """What to print at a run's start."""
-        kept = f"{self.four_bit:,} weights in 4 bits, {self.eight_bit:,} in 8, {self.other:,} exact, {self.on_host:,} on the host"
+        kept = f"{self.four_bit:,} weights in 4 bits, {self.eight_bit:,} in 8, {self.other:,} exact"
+        kept += f", {self.on_host:,} on the host" if self.on_host else ""
         parts = [
-            f"{name} {count:,} in {self.trained_places[name]} layers" for name, count in self.trained_by_family.items()
+            f"{family} {count:,} in {self.trained_places[family]} layers"
+            for family, count in self.trained_by_family.items()
         ]
         return [kept, f"trained: {self.trained:,} ({', '.join(parts) or 'none'})"]
 

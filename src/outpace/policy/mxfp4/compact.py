@@ -24,7 +24,8 @@ class _FrozenLinear(nn.Linear):
     def __init__(self, in_features: int, out_features: int, *, bias: bool) -> None:
         nn.Module.__init__(self)  # not Linear's, which makes the weight
         self.in_features, self.out_features = in_features, out_features
-        self.bias = nn.Parameter(torch.empty(out_features), requires_grad=False) if bias else None
+        own = nn.Parameter(torch.empty(out_features), requires_grad=False) if bias else None
+        self.register_parameter("bias", own)
 
     def fill(self, read: Rows) -> None:
         """Take the weight over, some rows at a time."""
@@ -88,7 +89,7 @@ class Int8Linear(_FrozenLinear):
         """See `_FrozenLinear`."""
         return self.codes.to(dtype) * self.scale.to(dtype)[:, None]
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002  # nn.Linear's name for it
+    def forward(self, input: Tensor) -> Tensor:
         """(..., in) -> (..., out)."""
         product: Tensor = _Int8Product.apply(input, self.codes, self.scale)  # type: ignore[no-untyped-call]
         return self._plus_bias(product)
@@ -163,7 +164,7 @@ class PackedLinear(_FrozenLinear):
         """See `_FrozenLinear`."""
         return unpack(self.packed, dtype)[0]
 
-    def forward(self, input: Tensor) -> Tensor:  # noqa: A002  # nn.Linear's name for it
+    def forward(self, input: Tensor) -> Tensor:
         """(..., in) -> (..., out)."""
         rows = input.reshape(-1, self.in_features)
         routes = Routes.dense(rows.shape[0], rows.device)

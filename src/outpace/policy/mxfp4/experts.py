@@ -1,4 +1,4 @@
-"""gpt-oss's experts with packed weights and an adapter in activation space; stands where transformers has GptOssExperts.
+"""gpt-oss's experts with packed weights and adapters in activation space, in the place of transformers' own.
 
 Not covered: a gradient for biases, router or packed weights, which are frozen.
 """

@@ -66,7 +66,7 @@ class Routes:
         return [int(offset) for offset in self.offsets.tolist()]
 
     @cached_property
-    def all_P(self) -> Tensor:
+    def every(self) -> Tensor:
         """The numbers of the sorted pairs."""
         return torch.arange(self.pairs, device=self.expert_P.device)
 
@@ -206,7 +206,7 @@ class _Combine(torch.autograd.Function):
 
 def _by_token(pairs: Tensor, routes: Routes) -> Tensor:
     """Sorted pairs (P, d) as (T, top_k, d)."""
-    return pairs[routes.place_P].unflatten(0, (-1, routes.top_k))
+    return pairs[routes.place_P].view(-1, routes.top_k, pairs.shape[1])
 
 
 def combine(served: Tensor, weights: Tensor, routes: Routes) -> Tensor:

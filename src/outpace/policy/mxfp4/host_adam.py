@@ -30,7 +30,7 @@ class HostAdamW(torch.optim.Optimizer):
         self._inner = torch.optim.AdamW(groups, fused=True, **defaults)  # type: ignore[arg-type]
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update on the host and copy the weights back."""
         loss = None if closure is None else torch.enable_grad()(closure)()
         for group, inner, masters, grads in self._each():

@@ -116,7 +116,7 @@ def _as_words(rows: Tensor) -> Tensor:
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _find_tile(offsets_ptr, experts, EXPERTS: tl.constexpr, PAIRS: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN
+def _find_tile(offsets_ptr, experts, EXPERTS: tl.constexpr, PAIRS: tl.constexpr):  # type: ignore[no-untyped-def]
     """The expert of this program's tile, and the pairs that it serves; expert == experts: there is no such tile."""
     tile = tl.program_id(1)
     names = tl.arange(0, EXPERTS)
@@ -133,7 +133,7 @@ def _find_tile(offsets_ptr, experts, EXPERTS: tl.constexpr, PAIRS: tl.constexpr)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _values(codes, scale, dtype: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN
+def _values(codes, scale, dtype: tl.constexpr):  # type: ignore[no-untyped-def]
     """Four-bit codes as numbers: their bits, put where a float32 has exponent and mantissa, lack a factor of 2**126.
 
     The code 1 (for 0.5) becomes a denormal number there, which the multiplication makes a normal one.
@@ -144,7 +144,7 @@ def _values(codes, scale, dtype: tl.constexpr):  # type: ignore[no-untyped-def] 
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _load_matrix(blocks_ptr, scales_ptr, row, half, depth, mask):  # type: ignore[no-untyped-def]  # noqa: ANN
+def _load_matrix(blocks_ptr, scales_ptr, row, half, depth, mask):  # type: ignore[no-untyped-def]
     """Bytes and scales of rows (R,) and byte columns (C,) of one matrix: (R, C) each."""
     byte = tl.load(blocks_ptr + row[:, None] * (depth // 2) + half[None, :], mask=mask, other=0)
     # one load per scale, spread over its 16 bytes: a load per byte costs a quarter of the time
@@ -157,7 +157,7 @@ def _load_matrix(blocks_ptr, scales_ptr, row, half, depth, mask):  # type: ignor
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _forward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+def _forward_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917  # a kernel's arguments
     rows_ptr, blocks_ptr, scales_ptr, out_ptr, offsets_ptr, token_ptr, bias_ptr, experts,
     width: tl.constexpr, depth: tl.constexpr,
     EXPERTS: tl.constexpr, PAIRS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr,
@@ -199,7 +199,7 @@ def _forward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _backward_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+def _backward_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917  # a kernel's arguments
     grads_ptr, blocks_ptr, scales_ptr, out_ptr, offsets_ptr, experts,
     width: tl.constexpr, depth: tl.constexpr,
     EXPERTS: tl.constexpr, PAIRS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr,
@@ -259,13 +259,13 @@ def int8_product(x: Tensor, codes: Tensor, scale: Tensor) -> Tensor:
         DEEP=128,
         KIND=_kind(rows.dtype),
         num_warps=4,
-        num_stages=4,  # fmt: skip
+        num_stages=4,
     )
     return out.view(*x.shape[:-1], width)
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _int8_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+def _int8_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917  # a kernel's arguments
     rows_ptr, codes_ptr, scale_ptr, out_ptr, count,
     width: tl.constexpr, depth: tl.constexpr,
     ROWS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr, KIND: tl.constexpr,
@@ -287,7 +287,7 @@ def _int8_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
 
 
 def gather_from_host(table: Tensor, ids: Tensor) -> Tensor:
-    """Rows of a pinned host `table` (V, d), read over the bus by the GPU itself: ids (...) -> (..., d) on their device."""
+    """Rows of a pinned host `table` (V, d), read over the bus by the GPU: ids (...) -> (..., d) on their device."""
     flat = ids.reshape(-1)
     out = torch.empty(flat.numel(), table.shape[1], dtype=table.dtype, device=ids.device)
     if flat.numel():
@@ -296,7 +296,7 @@ def gather_from_host(table: Tensor, ids: Tensor) -> Tensor:
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _gather_kernel(table_ptr, ids_ptr, out_ptr, width, WIDE: tl.constexpr):  # type: ignore[no-untyped-def]  # noqa: ANN
+def _gather_kernel(table_ptr, ids_ptr, out_ptr, width, WIDE: tl.constexpr):  # type: ignore[no-untyped-def]
     """One row."""
     place = tl.arange(0, WIDE)
     source = tl.load(ids_ptr + tl.program_id(0)).to(tl.int64) * width
@@ -322,7 +322,7 @@ def clamped_swiglu_backward(gate_up: Tensor, grad: Tensor, alpha: float, limit: 
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _swiglu_kernel(  # type: ignore[no-untyped-def]  # noqa: ANN, PLR0913
+def _swiglu_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917  # a kernel's arguments
     gate_up_ptr, grad_ptr, out_ptr, count, alpha, limit, BACK: tl.constexpr, WIDE: tl.constexpr
 ):
     """WIDE results, or the gradients of as many pairs of columns."""

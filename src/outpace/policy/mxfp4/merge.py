@@ -29,7 +29,7 @@ class Rounding:
     of_weights: float
     """Rounding error against the merged weights; 0 for a layer that no adapter changed."""
     of_change: float | None
-    """Rounding error against what the adapters changed: above 1, more is lost than was learnt; None: nothing changed."""
+    """Rounding error against what the adapters changed: above 1, more is lost than learnt; None: nothing changed."""
 
     def describe(self) -> str:
         """One sentence for the user."""
@@ -141,11 +141,10 @@ def _experts(module: nn.Module, family: str, kind: str, sums: dict[str, float]) 
 def _merged_expert(packed: Packed, wrapper: ExpertLora | None, expert: int, sums: dict[str, float]) -> Tensor:
     matrix = unpack(Packed(packed.blocks[expert], packed.scales[expert]))
     if wrapper is not None:
-        for name in wrapper.active_adapters:
-            if name in wrapper.lora_A:
-                change = wrapper.delta(name, expert)
-                sums["change"] += float(change.square().sum())
-                matrix = matrix + change
+        for name in wrapper.in_force:
+            change = wrapper.delta(name, expert)
+            sums["change"] += float(change.square().sum())
+            matrix = matrix + change
     sums["weights"] += float(matrix.square().sum())
     return matrix
 

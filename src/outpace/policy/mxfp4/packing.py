@@ -4,6 +4,7 @@ Layout, as in the checkpoints: `blocks` (..., rows, columns / 32, 16) uint8, the
 `scales` (..., rows, columns / 32) uint8 with bias 127. Not covered: other element types of that specification.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -16,7 +17,7 @@ BLOCK = 32
 LEVELS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 """The magnitudes that three bits name; the fourth bit is the sign."""
 _BIAS = 127
-_BOUNDS = tuple((low + high) / 2 for low, high in zip(LEVELS, LEVELS[1:], strict=False))
+_BOUNDS = tuple((low + high) / 2 for low, high in pairwise(LEVELS))
 
 
 class Packed(NamedTuple):
@@ -62,7 +63,7 @@ def pack(weights: Tensor) -> Packed:
     """
     if weights.shape[-1] % BLOCK:
         raise ModelError(f"MXFP4 packs 32 columns at a time, and this matrix has {weights.shape[-1]}: pad its columns.")
-    numbers = weights.float().unflatten(-1, (-1, BLOCK))
+    numbers = weights.float().reshape(*weights.shape[:-1], -1, BLOCK)
     if not bool(torch.isfinite(numbers).all()):
         raise ModelError("A weight is NaN or infinite, which MXFP4 cannot hold: go back to an earlier checkpoint.")
     largest = numbers.abs().amax(dim=-1).clamp_min(2.0**-126)

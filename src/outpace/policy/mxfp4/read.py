@@ -80,7 +80,7 @@ class Checkpoint:
                     f"{missing[0]} first: download them again."
                 )
             return place
-        found = {}
+        found: dict[str, str] = {}
         for file in sorted(self._folder.glob("*.safetensors")):
             found |= dict.fromkeys(self._file(file.name).keys(), file.name)
         return found
@@ -104,7 +104,7 @@ class Checkpoint:
             file.get_slice(name)
         except SafetensorError as error:
             raise ModelError(
-                f"{self._folder / self._place[name]} does not hold {name}, which the index says it does: download it again."
+                f"{self._folder / self._place[name]} does not hold {name}, though the index says so: download it again."
             ) from error
         return file
 

@@ -1,6 +1,6 @@
 """Log-probabilities of given tokens without the (tokens, vocabulary) logits: the head is read a part at a time.
 
-TRL's trainers do the same with their own kernel through `head.weight[start:end]`; this one needs neither TRL nor Triton.
+TRL's trainers do the same by a kernel of theirs through `head.weight[start:end]`; this needs neither TRL nor Triton.
 Not covered: gradients of the head, which is frozen.
 """
 

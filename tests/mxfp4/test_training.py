@@ -24,8 +24,8 @@ KEYS = {
     "lora_target_parameters": ["mlp.experts.gate_up_proj", "mlp.experts.down_proj"],
     "gradient_checkpointing": True,
     "per_device_train_batch_size": 32,
-    "max_steps": 24,
-    "save_steps": 24,
+    "max_steps": 16,
+    "save_steps": 16,
     "learning_rate": 2e-2,
 }
 
@@ -38,7 +38,9 @@ def checkpoint(tmp_path_factory) -> Path:
     folder = save_model(tmp_path_factory.mktemp("gpt-oss") / "tiny")
     (folder / "model.safetensors").unlink()
     config = tiny_config(vocab_size=len(LETTERS) + 4)
-    return write_checkpoint(folder, random_network(config, dtype=torch.float32, device=CPU), shards=2)
+    network = random_network(config, dtype=torch.float32, device=CPU)
+    network.lm_head.weight.data *= 10  # a frozen head with small weights could never be sure of a token
+    return write_checkpoint(folder, network, shards=2)
 
 
 @pytest.mark.train
@@ -49,8 +51,8 @@ def test_its_reward_rises_and_every_family_is_trained(tmp_path, checkpoint):
     assert run.train().steps == KEYS["max_steps"]
     assert run.policy is not None
     assert is_packed(run.policy.model)
-    means = [statistics.fmean(row["reward"] for row in run.folder.samples(step)) for step in range(1, 25)]
-    assert statistics.fmean(means[-6:]) > statistics.fmean(means[:4]) + 0.25  # two standard errors are 0.1
+    means = [statistics.fmean(row["reward"] for row in run.folder.samples(step)) for step in range(1, 17)]
+    assert statistics.fmean(means[-4:]) > statistics.fmean(means[:4]) + 0.25  # two standard errors are 0.1
     assert "gate_up_proj" in run.printed
     trained = run.weights(KEYS["max_steps"])
     ups = {name: tensor for name, tensor in trained.items() if "lora_B" in name}

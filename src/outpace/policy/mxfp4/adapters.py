@@ -120,7 +120,9 @@ def families_of(config: Any) -> tuple[str, ...]:
     return tuple(family for family in FAMILIES if family in found)
 
 
-def attach(model: Any, config: Any, *, name: str = "default", dtype: torch.dtype = torch.float32) -> Any:
+def attach(
+    model: Any, config: Any, *, name: str = "default", dtype: torch.dtype = torch.float32, seed: int = 0
+) -> Any:
     """Wrap a packed model in a PeftModel with the adapters that a LoraConfig describes.
 
     `target_modules` are attached by PEFT, `target_parameters` by us; the result saves, loads, switches off and shows
@@ -132,15 +134,34 @@ def attach(model: Any, config: Any, *, name: str = "default", dtype: torch.dtype
         name: the adapter's name.
         dtype: of the adapters' weights; bfloat16 halves their memory, and wants an optimiser that keeps float32 ones
             (`HostAdamW`).
+        seed: of the adapters' random halves.
 
     Raises:
         ConfigError: dropout or a parameter that is no expert family is asked for, or no module has a target's name.
     """
-    from peft import get_peft_model
-
     families = families_of(config)
     if families and (config.lora_dropout or config.use_dora or config.bias != "none"):
         raise ConfigError("LoRA on packed experts has no dropout, no DoRA and no biases: set lora_dropout=0.")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        wrapped = _attach_to_modules(model, config, name)
+        if dtype != torch.float32:
+            for key, parameter in model.named_parameters():
+                if "lora_" in key:
+                    parameter.data = parameter.data.to(dtype)
+        for layer in model.model.layers:
+            for family in families:
+                wrapper = ExpertLora(layer.mlp.experts, family)
+                wrapper.add(name, config, dtype)
+                layer.mlp.experts = wrapper
+    wrapped.peft_config[name].target_parameters = config.target_parameters
+    return wrapped
+
+
+def _attach_to_modules(model: Any, config: Any, name: str) -> Any:
+    """The PeftModel with adapters on `target_modules` only."""
+    from peft import get_peft_model
+
     for_modules = copy.copy(config)
     for_modules.target_parameters = None
     if not config.target_modules:
@@ -154,16 +175,6 @@ def attach(model: Any, config: Any, *, name: str = "default", dtype: torch.dtype
     if not config.target_modules:
         _take_off(model, "q_proj")
         for_modules.target_modules = None
-    if dtype != torch.float32:
-        for key, parameter in model.named_parameters():
-            if "lora_" in key:
-                parameter.data = parameter.data.to(dtype)
-    for layer in model.model.layers:
-        for family in families:
-            wrapper = ExpertLora(layer.mlp.experts, family)
-            wrapper.add(name, config, dtype)
-            layer.mlp.experts = wrapper
-    wrapped.peft_config[name].target_parameters = config.target_parameters
     return wrapped
 
 

@@ -1,7 +1,8 @@
 """Attention with sinks (a learnt logit per head that is in the softmax and carries no value), in little memory.
 
 transformers has no fused kernel for it: its eager way keeps several (heads, Q, K) tensors. Here a few key-value heads
-at a time are computed, and again in the backward. Sliding windows come as masks. Not covered: dropout, gradients of sinks.
+at a time are computed, and again in the backward. Sliding windows come as masks. Not covered: dropout, and gradients of
+sinks.
 """
 
 from collections.abc import Iterator

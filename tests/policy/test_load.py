@@ -174,6 +174,17 @@ def test_a_local_folder_comes_before_a_hub_id_of_the_same_name(model_folder, mon
     assert locate(spec).hub_id == spec
 
 
+def test_a_hub_that_cannot_be_reached_is_one_sentence_at_once(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError("no network")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ModelError, match="could not be had from the Hugging Face hub"):
+        load("nobody/no-such-model")
+
+
 def test_unknown_dtype_and_device_are_refused(model_folder):
     with pytest.raises(ModelError, match="dtype"):
         load(str(model_folder), dtype="int3")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from outpace.errors import ModelError
 from outpace.policy.convert_gguf import converted_folder
-from outpace.policy.locate import Source, adapter_base, locate, weights_digest
+from outpace.policy.locate import Source, adapter_base, hub_answers, locate, weights_digest
 from outpace.policy.quiet import quiet_transformers
 
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def load(
     source = locate(model)
     target = _pick_device(device)
     kind = _pick_dtype(dtype, target)
+    if source.hub_id is not None and not hub_answers():
+        source = _from_hub_cache(source)
     if source.folder is not None and (base := adapter_base(source.folder)) is not None:
         return _load_adapter(source, base, kind, target, cache_dir)
     if source.gguf is not None:
@@ -112,11 +114,22 @@ def _read(source: Source, dtype: "torch.dtype") -> tuple[Any, Any]:
     return network, tokenizer
 
 
+def _from_hub_cache(source: Source) -> Source:
+    """The snapshot that an earlier download left here; raises ModelError when there is none."""
+    from huggingface_hub import try_to_load_from_cache
+
+    assert source.hub_id is not None
+    config = try_to_load_from_cache(source.hub_id, "config.json")
+    if not isinstance(config, str):
+        raise ModelError(_explain(source, OSError("the hub cannot be reached")))
+    return Source(spec=source.spec, folder=Path(config).parent)
+
+
 def _explain(source: Source, error: Exception) -> str:
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200].rstrip(".")
     if source.hub_id is not None:
         return (
-            f"{source.spec} is no folder here and could not be had from the Hugging Face hub ({reason}): "
+            f"{source.spec} is no folder here and could not be had from the Hugging Face hub: "
             "check the name and the network, or download it and give its folder."
         )
     return f"{source.spec} could not be loaded ({reason}): check that config, tokenizer and weights belong together."

@@ -7,9 +7,11 @@ import hashlib
 import json
 import os
 import re
+import socket
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from outpace.errors import ModelError
 
@@ -90,6 +92,24 @@ def weights_digest(folder: Path) -> str:
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
     return digest.hexdigest()
+
+
+def hub_answers(timeout_s: float = 3.0) -> bool:
+    """Whether the hub can be asked at all; without this, its client retries for minutes and prints each failure.
+
+    True behind a proxy, where a direct connection says nothing.
+    """
+    if os.environ.get("HF_HUB_OFFLINE", "0").upper() in ("1", "TRUE", "YES", "ON"):
+        return False
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True
+    endpoint = urlsplit(os.environ.get("HF_ENDPOINT") or "https://huggingface.co")
+    port = endpoint.port or (80 if endpoint.scheme == "http" else 443)
+    try:
+        socket.create_connection((endpoint.hostname or "", port), timeout=timeout_s).close()
+    except OSError:
+        return False
+    return True
 
 
 def _folder_with_weights(folder: Path, spec: str) -> Path:

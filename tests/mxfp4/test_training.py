@@ -12,7 +12,7 @@ from outpace.policy.mxfp4 import is_packed, random_network
 
 sys.path.append(str(Path(__file__).parents[1] / "training"))  # its tiny tasks, grader and tokenizer
 
-from outpace.training import prepare_environment  # noqa: E402
+from outpace.training import prepare_environment
 
 prepare_environment()
 
@@ -61,10 +61,11 @@ def test_its_reward_rises_and_every_family_is_trained(tmp_path, checkpoint):
 
 
 @pytest.mark.train
-def test_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, checkpoint):
+@pytest.mark.parametrize("optim", ["adamw_torch", "adamw_host"])
+def test_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, checkpoint, optim):
     from runs import TinyRun
 
-    keys = KEYS | {"save_steps": 1}
+    keys = KEYS | {"save_steps": 1, "optim": optim}
     whole, parted = (TinyRun(checkpoint, tmp_path / name, **keys) for name in ("whole", "parted"))
     whole.train(max_steps=3)
     parted.train(max_steps=2)

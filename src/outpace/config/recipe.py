@@ -40,6 +40,8 @@ class Recipe(BaseModel):
     """`auto`: bfloat16 where the device computes in it, float32 on a CPU."""
     attn_implementation: str | None = None
     load_in_4bit: bool = False
+    card_GB: Annotated[float, Field(gt=0.0)] | None = None
+    """GPU memory to stay within, in 10^9 bytes; None: what the card has. Decides how gpt-oss is kept."""
     chat_template_kwargs: dict[str, Any] = {}
 
     use_peft: bool = False

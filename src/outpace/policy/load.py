@@ -54,6 +54,7 @@ def load(
     dtype: "str | torch.dtype | None" = None,
     device: "str | torch.device | None" = None,
     cache_dir: Path | None = None,
+    card_GB: float | None = None,
 ) -> Policy:
     """Load the policy named `model` in evaluation mode.
 
@@ -63,6 +64,7 @@ def load(
             precision is slower.
         device: by default the first GPU, else the CPU.
         cache_dir: where a converted GGUF is kept (default: `$OUTPACE_CACHE`, else the user's cache folder).
+        card_GB: GPU memory to stay within, in 10^9 bytes, by default all there is; it decides how gpt-oss is kept.
 
     Raises:
         ModelError: the model is missing, has no weights or cannot be read; the message names the remedy.
@@ -73,24 +75,29 @@ def load(
     if source.hub_id is not None and not hub_answers():
         source = _from_hub_cache(source)
     if source.folder is not None and (base := adapter_base(source.folder)) is not None:
-        return _load_adapter(source, base, kind, target, cache_dir)
+        below = load(base, dtype=kind, device=target, cache_dir=cache_dir, card_GB=card_GB)
+        return _load_adapter(source, base, below)
     if source.gguf is not None:
         source = Source(spec=source.spec, folder=converted_folder(source.gguf, cache_dir))
-    network, tokenizer = _read_packed(source, kind, target) or _read(source, kind)
+    network, tokenizer = _read_packed(source, kind, target, card_GB) or _read(source, kind)
     return _assemble(source, network.to(target).eval(), tokenizer)
 
 
-def _read_packed(source: Source, dtype: "torch.dtype", device: "torch.device") -> tuple[Any, Any] | None:
+def _read_packed(
+    source: Source, dtype: "torch.dtype", device: "torch.device", card_GB: float | None
+) -> tuple[Any, Any] | None:
     """A gpt-oss model whose experts stay packed as in its checkpoint; None: the source is no such checkpoint."""
     from transformers import AutoTokenizer
 
     from outpace.policy.mxfp4 import build
+    from outpace.policy.storage import Storage
 
     folder = build.packed_folder(str(source.folder or source.hub_id))
     if folder is None:
         return None
     with quiet_transformers():
-        network = build.load_network(folder, dtype=dtype, device=device)
+        storage = None if card_GB is None else Storage.within(card_GB)
+        network = build.load_network(folder, dtype=dtype, device=device, storage=storage)
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         except Exception as error:  # see _read
@@ -163,15 +170,12 @@ def _assemble(source: Source, network: Any, tokenizer: Any) -> Policy:
     )
 
 
-def _load_adapter(
-    source: Source, base: str, dtype: "torch.dtype", device: "torch.device", cache_dir: Path | None
-) -> Policy:
+def _load_adapter(source: Source, base: str, below: Policy) -> Policy:
     from peft import PeftModel
 
     from outpace.policy import mxfp4
 
     assert source.folder is not None
-    below = load(base, dtype=dtype, device=device, cache_dir=cache_dir)
     try:
         if mxfp4.is_packed(below.model):
             network = mxfp4.attach_saved(below.model, str(source.folder))

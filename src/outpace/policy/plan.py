@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from outpace.config import Recipe
 from outpace.errors import ConfigError
 from outpace.policy.geometry import Geometry, geometry_of
+from outpace.policy.storage import Storage
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,22 +45,8 @@ _SHOWN = (
 """Keys of the recipe that a plan shows: those that decide about memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
-    """How weights are kept: bytes per weight of each part, and where the embedding is."""
-
-    attention: float
-    head: float
-    embedding: float
-    name: str
-
-
-_EXACT = Keep(attention=2, head=2, embedding=2, name="full")
-_PACKED = (
-    _EXACT,
-    Keep(attention=1, head=1, embedding=0, name="attention int8, head int8, embedding on the host"),
-    Keep(attention=0.53125, head=1, embedding=0, name="attention mxfp4, head int8, embedding on the host"),
-)
+_BYTES = {"full": 2.0, "int8": 1.0, "mxfp4": 4.25 / 8}
+"""Bytes per weight, scales included where they count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +115,9 @@ class Plan:
 def plan(recipe: Recipe, *, memory_GB: float | None = None, gpu: str = "h200") -> Plan:
     """Forecast a recipe, and fit it to a card when `memory_GB` says how large that is.
 
-    To fit, the cheapest remedies come first: exact storage gives way to compact (packed models), micro-batches shrink
-    with the update unchanged, activations are computed twice, moments move to the host; then completions get shorter
-    and generations fewer, which changes what is learnt and is said so.
+    gpt-oss is kept as it will be on a card of that size (`Storage.within`). To fit, the cheapest remedies come first:
+    activations are computed twice, micro-batches shrink with the update unchanged, moments move to the host; then
+    completions get shorter and generations fewer, which changes what is learnt and is said so.
 
     Args:
         recipe: what is to be run.
@@ -144,12 +131,12 @@ def plan(recipe: Recipe, *, memory_GB: float | None = None, gpu: str = "h200") -
     if gpu not in GPUS:
         raise ConfigError(f"There is no GPU {gpu!r} in the table: use one of {', '.join(GPUS)}.")
     shape = geometry_of(recipe.model)
-    keeps = _PACKED if shape.is_packed else (_EXACT,)
+    storage = Storage.within(memory_GB) if shape.is_packed else Storage()
     if memory_GB is None:
-        return _forecast(recipe, shape, keeps[0], None, (), gpu)
+        return _forecast(recipe, shape, storage, None, (), gpu)
     found = None
-    for candidate, keep, changes in _remedies(recipe, shape, keeps):
-        found = _forecast(candidate, shape, keep, memory_GB, changes, gpu)
+    for candidate, changes in _remedies(recipe, shape, storage):
+        found = _forecast(candidate, shape, storage, memory_GB, changes, gpu)
         if found.fits:
             return found
     assert found is not None
@@ -159,21 +146,13 @@ def plan(recipe: Recipe, *, memory_GB: float | None = None, gpu: str = "h200") -
     )
 
 
-def _remedies(
-    recipe: Recipe, shape: Geometry, keeps: tuple[Keep, ...]
-) -> Iterator[tuple[Recipe, Keep, tuple[str, ...]]]:
+def _remedies(recipe: Recipe, shape: Geometry, storage: Storage) -> Iterator[tuple[Recipe, tuple[str, ...]]]:
     """The recipe as it is, then with one remedy after another, each on top of those before."""
-    changes: list[str] = []
-    keep = keeps[0]
-    yield recipe, keep, ()
-    for smaller in keeps[1:]:
-        keep = smaller
-        yield recipe, keep, (f"kept smaller: {keep.name}",)
-    if len(keeps) > 1:
-        changes.append(f"kept smaller: {keep.name}")
-    for recipe_, sentence in _smaller_recipes(recipe, shape):
+    changes = [] if storage.is_exact else [f"for a card of this size: {storage.describe()}"]
+    yield recipe, tuple(changes)
+    for smaller, sentence in _smaller_recipes(recipe, shape):
         changes.append(sentence)
-        yield recipe_, keep, tuple(changes)
+        yield smaller, tuple(changes)
 
 
 def _smaller_recipes(recipe: Recipe, shape: Geometry) -> Iterator[tuple[Recipe, str]]:
@@ -202,10 +181,10 @@ def _smaller_recipes(recipe: Recipe, shape: Geometry) -> Iterator[tuple[Recipe, 
 
 
 def _forecast(
-    recipe: Recipe, shape: Geometry, keep: Keep, memory_GB: float | None, changes: tuple[str, ...], gpu: str
+    recipe: Recipe, shape: Geometry, storage: Storage, memory_GB: float | None, changes: tuple[str, ...], gpu: str
 ) -> Plan:
     trained = shape.adapter_weights(recipe) if recipe.use_peft else shape.weights
-    weights = _weight_bytes(recipe, shape, keep)
+    weights = _weight_bytes(recipe, shape, storage)
     adapters = _training_state(recipe, shape, trained)
     sampling, training = _sampling_bytes(recipe, shape), _training_bytes(recipe, shape)
     parts = {
@@ -217,7 +196,7 @@ def _forecast(
     peak = (weights + adapters + max(sampling, training)) * _RESERVED / GB + _CONTEXT_GB
     return Plan(
         recipe=recipe,
-        storage=("experts mxfp4, " if shape.is_packed else "") + keep.name,
+        storage=storage.describe() if shape.is_packed else "as the recipe's dtype says",
         parts_GB=parts,
         peak_GB=peak,
         memory_GB=memory_GB,
@@ -236,16 +215,14 @@ def _float_bytes(recipe: Recipe) -> int:
     return 4 if recipe.dtype == "float32" else 2
 
 
-def _weight_bytes(recipe: Recipe, shape: Geometry, keep: Keep) -> float:
+def _weight_bytes(recipe: Recipe, shape: Geometry, storage: Storage) -> float:
     if not shape.is_packed:
         return shape.weights * _float_bytes(recipe)
-    packed = shape.expert_weights * 4.25 / 8
-    rest = (
-        shape.attention_weights * keep.attention
-        + shape.head_weights * keep.head
-        + shape.embedding_weights * keep.embedding
-    )
-    return packed + rest + shape.small_weights * 2
+    experts = shape.expert_weights * _BYTES["mxfp4"]
+    attention = shape.attention_weights * _BYTES[storage.attention]
+    head = shape.head_weights * _BYTES[storage.head]
+    embedding = shape.embedding_weights * 2 if storage.embedding == "device" else 0
+    return experts + attention + head + embedding + shape.small_weights * 2
 
 
 def _training_state(recipe: Recipe, shape: Geometry, trained: int) -> float:

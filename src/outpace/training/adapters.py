@@ -12,6 +12,8 @@ from outpace.policy import mxfp4
 from outpace.policy.lora import count_parameters, family_of
 from outpace.policy.mxfp4.census import family_and_layer
 
+HOST_ADAMW = "adamw_host"
+"""The `optim` that keeps float32 weights and moments on the host."""
 _WAIT = 5
 """Updates with a gradient somewhere after which every family must have had one."""
 
@@ -49,7 +51,10 @@ def adapt(recipe: Recipe, model: Any) -> tuple[Any, Any | None]:
         raise ConfigError(
             "beta above 0 is not supported on packed experts: leave it at 0, or use an unpacked checkpoint"
         )
-    return mxfp4.attach(model, config), None
+    import torch
+
+    kept = torch.bfloat16 if recipe.optim == HOST_ADAMW and model.dtype != torch.float32 else torch.float32
+    return mxfp4.attach(model, config, dtype=kept, seed=recipe.seed), None
 
 
 def describe_trained(model: Any) -> str:
@@ -63,10 +68,10 @@ def describe_trained(model: Any) -> str:
 
 
 def family_in(model: Any) -> Callable[[str], str]:
-    """From a parameter's name to its family: each projection of packed experts is one of its own."""
+    """From a parameter's name to its family: in a packed model, each projection of each layer is one of its own."""
     if not mxfp4.is_packed(model):
         return family_of
-    return lambda name: family_and_layer(name, model)[0]
+    return lambda name: " of layer ".join(family_and_layer(name, model))
 
 
 def check_targets(recipe: Recipe, model: Any) -> dict[str, int]:

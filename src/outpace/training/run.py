@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -156,7 +157,9 @@ def measure(
 def load_policy(recipe: Recipe, precision: Precision, collaborators: Collaborators) -> Policy:
     """The untrained policy in the run's precision; `options` are transformers' own, passed only when asked for."""
     options = loading_options(recipe, precision)
-    extra = {"options": options} if options else {}
+    extra: dict[str, Any] = {"options": options} if options else {}
+    if recipe.card_GB is not None:
+        extra["card_GB"] = recipe.card_GB
     return collaborators.load_policy(recipe.model, dtype=precision.dtype, device=precision.device, **extra)
 
 

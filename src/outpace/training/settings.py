@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from outpace.config import Recipe
+from outpace.training.adapters import HOST_ADAMW
 from outpace.training.precision import Precision
 
 TEXTBOOK = {
@@ -45,7 +46,7 @@ def _shared(recipe: Recipe, output_dir: Path, precision: Precision, checkpointin
         "adam_beta1": recipe.adam_beta1,
         "adam_beta2": recipe.adam_beta2,
         "max_grad_norm": recipe.max_grad_norm,
-        "optim": recipe.optim,
+        "optim": "adamw_torch" if recipe.optim == HOST_ADAMW else recipe.optim,  # ours is handed over, not named
         "per_device_train_batch_size": recipe.per_device_train_batch_size,
         "gradient_accumulation_steps": recipe.gradient_accumulation_steps,
         "gradient_checkpointing": checkpointing,

@@ -11,7 +11,7 @@ from outpace.policy import Policy, SamplingSettings
 from outpace.records import RunFolder
 from outpace.reward import RewardSet
 from outpace.schema import Message, Task
-from outpace.training.adapters import GradientReach, adapt, check_targets, family_in
+from outpace.training.adapters import HOST_ADAMW, GradientReach, adapt, check_targets, family_in
 from outpace.training.callbacks import Recorder, SaveSafely, StopOnDivergence
 from outpace.training.completions import CompletionReader
 from outpace.training.environment import rank
@@ -67,6 +67,8 @@ def build_trainer(parts: Parts) -> Any:
         if parts.sampler == "group":
             options["rollout_func"] = _rollout(parts, tasks, bridge.reader, clock)
     model, peft_config = adapt(recipe, parts.policy.model)
+    if recipe.optim == HOST_ADAMW:
+        options["optimizers"] = (host_adamw(recipe, model), None)
     with loadable_again(parts.policy):
         trainer = trainer_class(recipe.method)(
             model=model,
@@ -86,6 +88,25 @@ def build_trainer(parts: Parts) -> Any:
     ):
         trainer.add_callback(callback)
     return trainer
+
+
+def host_adamw(recipe: Recipe, model: Any) -> Any:
+    """AdamW with float32 weights and moments on the host, over the adapters that are attached already.
+
+    Raises:
+        ConfigError: the adapters are TRL's to attach, so there is nothing to optimise yet.
+    """
+    from outpace.policy.mxfp4.host_adam import HostAdamW
+
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if not (recipe.use_peft and hasattr(model, "peft_config")):
+        raise ConfigError("optim=adamw_host is for LoRA on packed gpt-oss: use optim=adamw_torch here")
+    return HostAdamW(
+        trained,
+        lr=recipe.learning_rate,
+        betas=(recipe.adam_beta1, recipe.adam_beta2),
+        weight_decay=recipe.weight_decay,
+    )
 
 
 def prompt_encoder(policy: Policy, recipe: Recipe) -> Callable[[Sequence[Message]], tuple[int, ...]]:

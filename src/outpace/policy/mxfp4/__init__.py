@@ -8,9 +8,10 @@ gpt-oss, and training of the packed weights themselves.
 """
 
 from outpace.policy.mxfp4.adapters import attach, attach_saved, is_packed
-from outpace.policy.mxfp4.build import Storage, load_network, random_network
+from outpace.policy.mxfp4.build import load_network, random_network
 from outpace.policy.mxfp4.census import Census, census
 from outpace.policy.mxfp4.merge import export_packed
+from outpace.policy.storage import Storage
 
 __all__ = [
     "Census",

@@ -120,9 +120,7 @@ def families_of(config: Any) -> tuple[str, ...]:
     return tuple(family for family in FAMILIES if family in found)
 
 
-def attach(
-    model: Any, config: Any, *, name: str = "default", dtype: torch.dtype = torch.float32, seed: int = 0
-) -> Any:
+def attach(model: Any, config: Any, *, name: str = "default", dtype: torch.dtype = torch.float32, seed: int = 0) -> Any:
     """Wrap a packed model in a PeftModel with the adapters that a LoraConfig describes.
 
     `target_modules` are attached by PEFT, `target_parameters` by us; the result saves, loads, switches off and shows

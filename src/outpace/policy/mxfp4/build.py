@@ -6,9 +6,8 @@ device. Not covered: other mixtures of experts, several GPUs.
 
 import copy
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,30 +19,9 @@ from outpace.policy.mxfp4.experts import PackedExperts
 from outpace.policy.mxfp4.grouped import Engine, pick_engine
 from outpace.policy.mxfp4.packing import BLOCK
 from outpace.policy.mxfp4.read import Checkpoint, RandomWeights, Weights
+from outpace.policy.storage import Storage
 
 _LINEAR: dict[str, type[_FrozenLinear]] = {"int8": Int8Linear, "mxfp4": PackedLinear}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
-    """How what is not an expert is kept; experts are always packed."""
-
-    attention: Literal["full", "int8", "mxfp4"] = "full"
-    head: Literal["full", "int8"] = "full"
-    embedding: Literal["device", "host"] = "device"
-
-    @classmethod
-    def within(cls, memory_GB: float | None) -> "Storage":
-        """The most exact storage that leaves room to train in that much GPU memory; None: no limit."""
-        if memory_GB is None or memory_GB >= 20:
-            return cls()
-        if memory_GB >= 14:
-            return cls(attention="int8", head="int8", embedding="host")
-        return cls(attention="mxfp4", head="int8", embedding="host")
-
-    def describe(self) -> str:
-        """One line for a run's record."""
-        return f"experts mxfp4, attention {self.attention}, head {self.head}, embedding on {self.embedding}"
 
 
 def packed_folder(place: str) -> Path | None:

@@ -1,0 +1,31 @@
+"""How gpt-oss's parts are kept, by the card that they must fit; needs no torch, so that plans need none."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """How what is not an expert is kept; experts are always packed."""
+
+    attention: Literal["full", "int8", "mxfp4"] = "full"
+    head: Literal["full", "int8"] = "full"
+    embedding: Literal["device", "host"] = "device"
+
+    @classmethod
+    def within(cls, memory_GB: float | None) -> "Storage":
+        """The most exact storage that leaves room to train in that much GPU memory; None: no limit."""
+        if memory_GB is None or memory_GB >= 20:
+            return cls()
+        if memory_GB >= 14:
+            return cls(attention="int8", head="int8", embedding="host")
+        return cls(attention="mxfp4", head="int8", embedding="host")
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing but the experts is rounded or moved."""
+        return self == Storage()
+
+    def describe(self) -> str:
+        """One line for a run's record."""
+        return f"experts mxfp4, attention {self.attention}, head {self.head}, embedding on {self.embedding}"

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from outpace.config import Recipe
+from outpace.errors import InfrastructureError
 from outpace.records import RunFolder
 from outpace.training import train
 
@@ -37,7 +38,9 @@ def _train(recipe: Recipe, sampler: str, steps: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="outpace-bench-") as folder:
         changed = Recipe.model_validate({**recipe.model_dump(), **changes, "output_dir": folder, "name": sampler})
         run_folder = RunFolder.create(folder, sampler)
-        train(changed, run_folder, Console(quiet=True))
+        result = train(changed, run_folder, Console(quiet=True))
+        if result.status != "finished":
+            raise InfrastructureError(f"the run with sampler {sampler} was interrupted after {result.steps} steps")
         return _summary(RunFolder(Path(folder) / sampler).metrics())
 
 

@@ -36,14 +36,17 @@ def train(
     from outpace.config import load_recipe
     from outpace.records import RunFolder
     from outpace.report import render_comparison, write
+    from outpace.training.environment import rank
 
     settings = load_recipe(recipe, overrides or ())
     if dry_run:
         training.dry_run(settings, console)
         return
-    out = progress_console(as_json)
-    run = RunFolder.create(settings.output_dir, settings.name, fresh=fresh)
-    result = training.train(settings, run, out)
+    is_main = rank() == 0
+    run = RunFolder.create(settings.output_dir, settings.name, fresh=fresh and is_main)
+    result = training.train(settings, run, progress_console(as_json))
+    if not is_main:  # the first process of several writes and prints for all
+        raise typer.Exit(0 if result.status == "finished" else 130)
     markdown, html = write([run.path])
     if as_json:
         print_json({**_result(result), "report": {"markdown": markdown, "html": html}})
@@ -118,15 +121,16 @@ def evaluate(
 
 def _sampler_of(named: object) -> "SampleCompletions":
     """Completions of a subject; a run's own chat settings hold for its checkpoints."""
+    from outpace.training.environment import prepare_environment
+
+    prepare_environment()
     from outpace import policy as policies
     from outpace.config import load_recipe
     from outpace.evaluate import from_policy
     from outpace.evaluate.subject import Subject
-    from outpace.training.environment import prepare_environment
     from outpace.training.trainer import prompt_encoder
 
     assert isinstance(named, Subject)
-    prepare_environment()
     policy = policies.load(named.model)
     if named.run is None:
         return from_policy(policy)
@@ -170,6 +174,32 @@ def watch(
         print_json({"run": run, "records": len(metrics), "last": metrics[-1] if metrics else None})
         return
     follow(run, console, interval_s=interval_s, once=once)
+
+
+def plan(
+    recipe: RecipeFile,
+    overrides: Overrides = None,
+    memory: Annotated[float | None, typer.Option(min=1.0, help="GB of the card; the recipe is fitted to it.")] = None,
+    gpu: Annotated[
+        str, typer.Option(help="Whose speed the times are for: h200, h100, a100, l4, t4, rtx4090, ...")
+    ] = "h200",
+    as_json: AsJson = False,
+) -> None:
+    """Forecast a recipe's memory and time, and fit it to a card; no weights are loaded.
+
+    Exit code 1 when it does not fit.
+
+    Example: `outpace plan recipes/gpt-oss-20b.yaml --memory 12`
+    """
+    from outpace.config import load_recipe
+    from outpace.policy.plan import plan as forecast
+
+    result = forecast(load_recipe(recipe, overrides or ()), memory_GB=memory, gpu=gpu)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        console.print(result)
+    raise typer.Exit(1 if result.fits is False else 0)
 
 
 def export(

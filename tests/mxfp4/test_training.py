@@ -65,7 +65,7 @@ def test_its_reward_rises_and_every_family_is_trained(tmp_path, checkpoint):
 def test_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, checkpoint, optim):
     from runs import TinyRun
 
-    keys = KEYS | {"save_steps": 1, "optim": optim}
+    keys = KEYS | {"save_steps": 1, "optim": optim, "card_GB": 24.0}
     whole, parted = (TinyRun(checkpoint, tmp_path / name, **keys) for name in ("whole", "parted"))
     whole.train(max_steps=3)
     parted.train(max_steps=2)

@@ -11,6 +11,7 @@ from typing import Any
 
 from outpace.errors import InfrastructureError, TrainingDiverged
 from outpace.policy import Generation, Policy, SamplingSettings, sample
+from outpace.policy.sampler import forget
 from outpace.schema import Message, Task
 from outpace.training.completions import Completion, CompletionReader
 from outpace.training.memory import free_memory, is_out_of_memory
@@ -34,6 +35,8 @@ class StreamedRollout:
     clock: PhaseClock
     part: int = 0
     """Rank of this process: it draws other random numbers than the others."""
+    frees_memory: bool = False
+    """Give the sampler's cache and graphs back before training; capturing them again costs about a second a step."""
     _first_graded: float | None = field(default=None, init=False)
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
@@ -44,6 +47,9 @@ class StreamedRollout:
         groups_P = [self.grader.open_group(task, self.num_generations) for task in tasks_P]
         policy = replace(self.policy, model=trainer.accelerator.unwrap_model(trainer.model))
         drawn = self._draw(policy, prompts_P, tasks_P, groups_P, int(trainer.state.global_step))
+        if self.frees_memory:
+            forget(policy)
+            free_memory()
         self.clock.sampled(began, self._first_graded)
         graded = [GradedGroup([row[1] for row in rows], group) for rows, group in zip(drawn, groups_P, strict=True)]
         return {

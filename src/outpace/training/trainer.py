@@ -192,4 +192,5 @@ def _rollout(parts: Parts, tasks: Sequence[Task], reader: CompletionReader, cloc
         seed=recipe.seed,
         clock=clock,
         part=rank(),
+        frees_memory=recipe.card_GB is not None,
     )

@@ -61,7 +61,7 @@ class Int8Weight(Tensor):
 
     def __getitem__(self, rows: Any) -> Tensor:
         codes, scale = self.as_subclass(Tensor), self.scale
-        return codes[rows].to(scale.dtype) * scale[rows][..., None]
+        return codes[rows].to(scale.dtype).mul_(scale[rows][..., None])
 
 
 class Int8Linear(_FrozenLinear):

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from outpace.training import prepare_environment
+
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+prepare_environment()
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(Path(tempfile.gettempdir()) / "outpace-tests-inductor"))
 
 

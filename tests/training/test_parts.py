@@ -18,12 +18,12 @@ from outpace.schema import Outcome, RewardVector
 from outpace.testing import sample, verdict
 from outpace.training.choice import choose_sampler
 from outpace.training.completions import CompletionReader
-from outpace.training.dry_run import dry_run
 from outpace.training.early_warnings import EarlyWarnings
 from outpace.training.evaluations import load_task_sets
 from outpace.training.facts import batch_facts
 from outpace.training.memory import is_out_of_memory, with_smaller_batches
 from outpace.training.phases import PhaseClock
+from outpace.training.preview import preview
 from outpace.training.progress import RunProgress, columns
 from outpace.training.resume import changes
 from outpace.training.schedule import by_prompt, prompt_order, training_rows
@@ -252,7 +252,7 @@ def test_progress_is_shown_on_a_terminal_and_in_a_file(is_terminal: bool) -> Non
 
 def dry(recipe: Recipe) -> str:
     console = Console(file=io.StringIO(), width=200)
-    dry_run(recipe, console)
+    preview(recipe, console)
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -33,6 +33,6 @@ def train(recipe: "Recipe", run_folder: "RunFolder", console: "Console") -> "Tra
 
 def dry_run(recipe: "Recipe", console: "Console") -> None:
     """Check everything that can be checked without weights and print what would happen."""
-    from outpace.training.dry_run import dry_run as check
+    from outpace.training.preview import preview
 
-    check(recipe, console)
+    preview(recipe, console)

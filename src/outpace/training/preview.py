@@ -13,7 +13,7 @@ from outpace.training.rewards import doubt_about
 from outpace.training.schedule import by_prompt
 
 
-def dry_run(recipe: Recipe, console: Console) -> None:
+def preview(recipe: Recipe, console: Console) -> None:
     """Check recipe, tasks, rewards, batches and that the model is there; print the resolved recipe and what follows.
 
     Raises:

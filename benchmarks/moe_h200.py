@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 from outpace.policy.mxfp4.grouped import PlainEngine, Routes
-from outpace.policy.mxfp4.kernels import Tile, TritonEngine, gather_from_host, int8_product
+from outpace.policy.mxfp4.kernels import Tile, TritonEngine
+from outpace.policy.mxfp4.kernels_small import gather_from_host, int8_product
 from outpace.policy.mxfp4.packing import Packed
 
 

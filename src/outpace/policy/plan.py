@@ -259,13 +259,15 @@ def _training_bytes(recipe: Recipe, shape: Geometry) -> float:
     """Activations that the backward needs, and the largest passing tensors."""
     tokens = recipe.per_device_train_batch_size * _tokens(recipe)
     per_layer = tokens * shape.activation_bytes(recipe.lora_r if recipe.use_peft else None)
+    in_layer = shape.attention_work(_tokens(recipe))
     if _is_checkpointed(recipe, shape):
-        kept = tokens * shape.hidden * 2 * shape.layers + 1.5 * per_layer
+        kept, in_layer = float(tokens * shape.hidden * 2 * shape.layers), in_layer + 1.5 * per_layer
     else:
         kept = per_layer * shape.layers
-    scored = min(tokens, 4096) * _SCORE_COLUMNS * 2 + tokens * shape.hidden * 4
+    # a tile of logits, and the rows of an 8-bit head that it is made from
+    in_head = min(tokens, 4096) * _SCORE_COLUMNS * 2 + _SCORE_COLUMNS * shape.hidden * 2 + tokens * shape.hidden * 4
     copies = 0 if recipe.use_peft else 2 * shape.weights  # mixed precision casts float32 weights once a step
-    return kept + scored + copies + shape.attention_work(_tokens(recipe))
+    return kept + max(in_layer, in_head) + copies
 
 
 def _sampling_s(recipe: Recipe, shape: Geometry, weight_bytes: float, gpu: str) -> float:

@@ -1,6 +1,6 @@
 """gpt-oss in 4 bits: experts stay packed as the checkpoint holds them, and LoRA trains attention and experts.
 
-Reading order: `packing` (the number format), `grouped` (products with packed experts), `kernels` (the same on a GPU),
+Reading order: `packing` (the number format), `grouped` (products with packed experts), `kernels` (on a GPU),
 `experts` (the layer), `compact` (attention, embedding and head in little memory), `attention` (sinks), `build` and
 `read` (checkpoint to model), `adapters` (LoRA in PEFT's layout), `merge` (export), `census` (what is packed, what is
 trained), `scoring` and `host_adam` (what a small card needs besides). Not covered: mixtures of experts other than

@@ -129,7 +129,7 @@ def _int8_kernel() -> Callable[[Tensor, Tensor, Tensor], Tensor] | None:
 
     if find_spec("triton") is None:
         return None
-    from outpace.policy.mxfp4.kernels import int8_product
+    from outpace.policy.mxfp4.kernels_small import int8_product
 
     return int8_product
 
@@ -195,6 +195,6 @@ class HostEmbedding(nn.Module):
         """Ids (...) -> rows (..., d) on the ids' device."""
         if not ids.is_cuda:
             return nn.functional.embedding(ids, self.table)
-        from outpace.policy.mxfp4.kernels import gather_from_host
+        from outpace.policy.mxfp4.kernels_small import gather_from_host
 
         return gather_from_host(self.table, ids)

@@ -8,7 +8,10 @@ import pytest
 
 from outpace.cli import main
 
-RIGHT = "```python\ndef prefix_sums(xs):\n    out, total = [], 0\n    for x in xs:\n        total += x\n        out.append(total)\n    return out\n```"
+RIGHT = (
+    "```python\ndef prefix_sums(xs):\n    out, total = [], 0\n    for x in xs:\n"
+    "        total += x\n        out.append(total)\n    return out\n```"
+)
 WEAK = "--allow-weak-isolation"
 
 

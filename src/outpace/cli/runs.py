@@ -206,6 +206,7 @@ def export(
     run: Annotated[str, typer.Argument(help="A run folder, or an adapter folder.")],
     out: Annotated[Path, typer.Option(help="Folder to write the model into.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in the folder.")] = False,
+    experts: Annotated[str, typer.Option(help="Packed experts: bfloat16, or back into mxfp4.")] = "bfloat16",
     as_json: AsJson = False,
 ) -> None:
     """Write a trained policy as a plain model folder, its adapters merged.
@@ -216,11 +217,20 @@ def export(
     from outpace.evaluate.subject import subject
     from outpace.policy.export import export as write_model
 
+    if experts not in ("bfloat16", "mxfp4"):
+        raise ConfigError(f"--experts {experts}: choose bfloat16 or mxfp4")
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file: give a folder for the model")
-    written = write_model(policies.load(subject(run).model, device="cpu"), out, overwrite=overwrite)
+    written = write_model(
+        policies.load(subject(run).model, device="cpu"),
+        out,
+        overwrite=overwrite,
+        experts="mxfp4" if experts == "mxfp4" else "bfloat16",
+    )
     if as_json:
         print_json(written)
     else:
         merged = ", adapter merged" if written.merged_adapter else ""
+        if written.rounding:
+            console.print(written.rounding, highlight=False)
         console.print(f"{written.folder} ({written.size_bytes / 2**20:,.1f} MB{merged})", highlight=False)

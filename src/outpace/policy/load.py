@@ -55,6 +55,7 @@ def load(
     device: "str | torch.device | None" = None,
     cache_dir: Path | None = None,
     card_GB: float | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Policy:
     """Load the policy named `model` in evaluation mode.
 
@@ -65,22 +66,25 @@ def load(
         device: by default the first GPU, else the CPU.
         cache_dir: where a converted GGUF is kept (default: `$OUTPACE_CACHE`, else the user's cache folder).
         card_GB: GPU memory to stay within, in 10^9 bytes, by default all there is; it decides how gpt-oss is kept.
+        options: transformers' own loading options, such as `revision` or `quantization_config`; with a `device_map`
+            among them the model stays where that puts it.
 
     Raises:
         ModelError: the model is missing, has no weights or cannot be read; the message names the remedy.
     """
-    source = locate(model)
+    source, options = locate(model), options or {}
     target = _pick_device(device)
     kind = _pick_dtype(dtype, target)
     if source.hub_id is not None and not hub_answers():
         source = _from_hub_cache(source)
     if source.folder is not None and (base := adapter_base(source.folder)) is not None:
-        below = load(base, dtype=kind, device=target, cache_dir=cache_dir, card_GB=card_GB)
+        below = load(base, dtype=kind, device=target, cache_dir=cache_dir, card_GB=card_GB, options=options)
         return _load_adapter(source, base, below)
     if source.gguf is not None:
         source = Source(spec=source.spec, folder=converted_folder(source.gguf, cache_dir))
-    network, tokenizer = _read_packed(source, kind, target, card_GB) or _read(source, kind)
-    return _assemble(source, network.to(target).eval(), tokenizer)
+    network, tokenizer = _read_packed(source, kind, target, card_GB) or _read(source, kind, options)
+    placed = network if "device_map" in options else network.to(target)
+    return _assemble(source, placed.eval(), tokenizer)
 
 
 def _read_packed(
@@ -106,15 +110,16 @@ def _read_packed(
     return network, tokenizer
 
 
-def _read(source: Source, dtype: "torch.dtype") -> tuple[Any, Any]:
+def _read(source: Source, dtype: "torch.dtype", asked: Mapping[str, Any]) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     place = str(source.folder) if source.folder is not None else source.hub_id
     options: dict[str, Any] = {"local_files_only": source.folder is not None}
+    shared = {name: asked[name] for name in ("revision", "trust_remote_code") if name in asked}
     with quiet_transformers():
         try:
-            network = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **options)
-            tokenizer = AutoTokenizer.from_pretrained(place, **options)
+            network = AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **options, **asked)
+            tokenizer = AutoTokenizer.from_pretrained(place, **options, **shared)
         except Exception as error:  # the many ways in which a folder can be damaged have no common type
             raise ModelError(_explain(source, error)) from error
     network.config._name_or_path = source.spec  # adapters record this as their base

@@ -94,10 +94,11 @@ def train(recipe: Recipe, run: RunFolder, console: Console, collaborators: Colla
         warnings = EarlyWarnings(recipe)
 
         def record(step: int, figures: dict[str, object]) -> None:
+            noticed = list(warnings.observe(step, figures))
             if rank() == 0:
-                run.append_metrics({"step": step, **figures})
+                run.append_metrics({"step": step, **figures, **({"warnings": noticed} if noticed else {})})
             progress.step(step, figures)
-            for warning in warnings.observe(step, figures):
+            for warning in noticed:
                 progress.warn(warning)
 
         fitted: Fitted = fit(

@@ -6,8 +6,6 @@ time of one call at timing size). Programs that only lack an import are judged w
 usage: python distill/judge.py samples.jsonl.gz judged.jsonl [--per-task N]
 """
 
-# ruff: noqa: T201  # a program that prints
-
 import argparse
 import copy
 import gzip

@@ -3,8 +3,6 @@
 usage: python distill/measure.py MODEL measured.json [--samples 32] [--tasks builtin] [--speed]
 """
 
-# ruff: noqa: T201  # a program that prints
-
 import argparse
 import json
 import statistics

@@ -7,8 +7,6 @@ this a model of 5 M parameters, which blurs what it copies, would be right too s
 usage: python distill/mix.py prompts.json samples.jsonl.gz judged.jsonl selected.jsonl.gz
 """
 
-# ruff: noqa: T201  # a program that prints
-
 import argparse
 import gzip
 import json

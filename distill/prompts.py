@@ -3,8 +3,6 @@
 usage: python distill/prompts.py prompts.json
 """
 
-# ruff: noqa: T201  # a program that prints
-
 import json
 import sys
 from pathlib import Path

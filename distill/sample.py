@@ -6,8 +6,6 @@ drawn with a hint appended to the prompt (`PLAN`), for more than one approach pe
 usage: python distill/sample.py TEACHER prompts.json samples.jsonl.gz [--scale 1.0]
 """
 
-# ruff: noqa: T201  # a program that prints
-
 import argparse
 import gzip
 import json

@@ -9,8 +9,6 @@ probability over many wrong tokens, and one of them is enough to break a program
 usage: python distill/train.py prompts.json selected.jsonl.gz OUT_FOLDER [--epochs 8] [--device cuda]
 """
 
-# ruff: noqa: T201  # a program that prints
-
 import argparse
 import gzip
 import json

@@ -61,6 +61,6 @@ def main(argv: list[str] | None = None) -> list[dict[str, float]]:
 if __name__ == "__main__":
     for entry in main():
         parts = ", ".join(
-            f"{k.split('/')[1]} {v:+.2f}" for k, v in entry.items() if k.endswith("/mean") and "/" in k[8:]
+            f"{k.split('/')[1]} {v:+.2f}" for k, v in entry.items() if k.startswith("rewards/") and k.endswith("/mean")
         )
         print(f"step {entry['step']}: reward {entry['reward']:+.3f} ({parts})")

@@ -30,7 +30,7 @@ def recipe(**changes) -> Recipe:
 
 
 MEASURED_GB = {
-    # completion tokens, rows drawn together -> peak reserved on an H200, LoRA r=8, in docs/log-moe.md
+    # completion tokens, rows drawn together -> peak reserved on an H200, LoRA r=8, in docs/log.md
     (256, 4): 12.33,
     (1024, 4): 12.62,
     (1024, 16): 13.03,

@@ -20,11 +20,9 @@ _TASKS = "sequences/remove_duplicates,sorting/kth_smallest,geometry/polygon_area
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not STARTER_FOLDER.is_dir(), reason="the starter's weights are not in this checkout")
 def test_the_mean_reward_of_the_starter_rises_beyond_noise(tmp_path: Path) -> None:
-    recipe = load_recipe(
-        "starter",
-        [f"output_dir={tmp_path}", f"tasks='{_TASKS}'", f"max_steps={_STEPS}", "lr_scheduler_type=constant",
-         "per_device_train_batch_size=16", "save_steps=24", "eval_samples=0"],
-    )  # fmt: skip
+    changes = [f"tasks='{_TASKS}'", "learning_rate=3e-4", "eval_samples=0"]
+    changes += [f"output_dir={tmp_path}", f"max_steps={_STEPS}", f"save_steps={_STEPS}"]
+    recipe = load_recipe("starter", changes)
     run = RunFolder.create(tmp_path, recipe.name)
     result = train(recipe, run, Console(file=io.StringIO()))
     assert (result.status, result.steps) == ("finished", _STEPS)

@@ -82,14 +82,13 @@ def test_the_verl_example_scores_with_the_real_grader():
 @pytest.mark.train
 @pytest.mark.timeout(400)
 def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch):
-    """In a plain process: what Jupyter adds to it is not ours. A tiny model stands in for the starter."""
+    """In a plain process, on the shipped starter: what Jupyter adds to it is not ours."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    model = save_tiny_model(tmp_path / "model")
     notebook = json.loads((EXAMPLES / "quickstart.ipynb").read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
     script = tmp_path / "cells.py"
     script.write_text("\n\n".join(cells), encoding="utf-8")
-    small = {"OUTPACE_MODEL": str(model), "OUTPACE_STEPS": "1", "OUTPACE_TOKENS": "8"}
+    small = {"OUTPACE_STEPS": "1", "OUTPACE_TOKENS": "64"}
     done = subprocess.run(
         [sys.executable, str(script)],
         cwd=tmp_path,

@@ -20,22 +20,10 @@ _TASKS = "sequences/remove_duplicates,sorting/kth_smallest,geometry/polygon_area
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not STARTER_FOLDER.is_dir(), reason="the starter's weights are not in this checkout")
 def test_the_mean_reward_of_the_starter_rises_beyond_noise(tmp_path: Path) -> None:
-    """A short run is itself a draw, and its speed rewards are measured: one of three seeds must show it clearly."""
-    shown = []
-    for seed in (3407, 1, 2):
-        gain, noise = gain_and_noise(tmp_path / str(seed), seed)
-        shown.append(f"gained {gain:.2f} with a standard error of {noise:.2f}")
-        if gain > 2 * noise:
-            return
-    pytest.fail("; ".join(shown))
-
-
-def gain_and_noise(folder: Path, seed: int) -> tuple[float, float]:
-    """Mean reward of the last third of the updates less that of the first, and its standard error."""
-    changes = [f"tasks='{_TASKS}'", "learning_rate=2e-4", "eval_samples=0", f"seed={seed}"]
-    changes += [f"output_dir={folder}", f"max_steps={_STEPS}", f"save_steps={_STEPS}"]
+    changes = [f"tasks='{_TASKS}'", "learning_rate=2e-4", "eval_samples=0"]
+    changes += [f"output_dir={tmp_path}", f"max_steps={_STEPS}", f"save_steps={_STEPS}"]
     recipe = load_recipe("starter", changes)
-    run = RunFolder.create(folder, recipe.name)
+    run = RunFolder.create(tmp_path, recipe.name)
     result = train(recipe, run, Console(file=io.StringIO()))
     assert (result.status, result.steps) == ("finished", _STEPS)
     third = _STEPS // 3
@@ -43,5 +31,6 @@ def gain_and_noise(folder: Path, seed: int) -> tuple[float, float]:
         [row["reward"] for step in steps for row in run.samples(step) if row["reward"] is not None]
         for steps in (range(1, third + 1), range(_STEPS - third + 1, _STEPS + 1))
     )
+    gain = statistics.fmean(last) - statistics.fmean(first)
     noise = (statistics.variance(first) / len(first) + statistics.variance(last) / len(last)) ** 0.5
-    return statistics.fmean(last) - statistics.fmean(first), noise
+    assert gain > 2 * noise, f"gained {gain:.2f} with a standard error of {noise:.2f}"

@@ -30,20 +30,8 @@ class Exact:
 
     def __call__(self, actual: Any, expected: Any, args: Args = ()) -> bool:
         """True when `actual` is `expected`, entry by entry."""
-        pairs = [(actual, expected)]
-        while pairs:
-            a, e = pairs.pop()
-            if type(e) in _SEQUENCES:
-                if type(a) not in _SEQUENCES or len(a) != len(e):
-                    return False
-                pairs.extend(zip(a, e, strict=True))
-            elif type(e) is dict:
-                if type(a) is not dict or not _same_members(a, e):
-                    return False
-                pairs.extend((a[key], value) for key, value in e.items())
-            elif not _same_leaf(a, e):
-                return False
-        return True
+        leaves = _leaf_pairs(actual, expected)
+        return leaves is not None and all(_same_leaf(a, e) for a, e in leaves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +52,12 @@ class Close:
 
     def __call__(self, actual: Any, expected: Any, args: Args = ()) -> bool:
         """True when every number of `actual` is near enough to its place in `expected`."""
+        leaves = _leaf_pairs(actual, expected)
+        if leaves is None:
+            return False
         numbers: list[tuple[float, float]] = []
-        pairs = [(actual, expected)]
-        while pairs:
-            a, e = pairs.pop()
-            if type(e) in _SEQUENCES:
-                if type(a) not in _SEQUENCES or len(a) != len(e):
-                    return False
-                pairs.extend(zip(a, e, strict=True))
-            elif type(e) is dict:
-                if type(a) is not dict or not _same_members(a, e):
-                    return False
-                pairs.extend((a[key], value) for key, value in e.items())
-            elif type(e) in _NUMBERS:
+        for a, e in leaves:
+            if type(e) in _NUMBERS:
                 if type(a) not in _NUMBERS:
                     return False
                 numbers.append((a, e))
@@ -198,6 +179,25 @@ def _same_leaf(a: Any, e: Any) -> bool:
     if type(e) is complex:
         return type(a) in (*_NUMBERS, complex) and (a == e or (_is_nan(a) and _is_nan(e)))
     return type(a) is type(e) and type(e) in _PLAIN and bool(a == e)
+
+
+def _leaf_pairs(actual: Any, expected: Any) -> list[tuple[Any, Any]] | None:
+    """The values inside lists and dicts, each beside the one expected in its place; None when the shapes differ."""
+    leaves: list[tuple[Any, Any]] = []
+    pairs = [(actual, expected)]
+    while pairs:
+        a, e = pairs.pop()
+        if type(e) in _SEQUENCES:
+            if type(a) not in _SEQUENCES or len(a) != len(e):
+                return None
+            pairs.extend(zip(a, e, strict=True))
+        elif type(e) is dict:
+            if type(a) is not dict or not _same_members(a, e):
+                return None
+            pairs.extend((a[key], value) for key, value in e.items())
+        else:
+            leaves.append((a, e))
+    return leaves
 
 
 def _same_members(a: Any, e: Any) -> bool:

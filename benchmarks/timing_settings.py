@@ -1,6 +1,6 @@
 """Compares settings of the timing in turns, so that they meet the same machine: precision, order and cost of each.
 
-    python benchmarks/timing_settings.py --repeats 50 "" "trials=3" "min_pairs=3, trial_agreement=0.01"
+    python benchmarks/timing_settings.py --repeats 50 "" "trials=3" "min_pairs=3, clear_half_width=0.03"
 
 Each argument is a list of keyword arguments of `TimingSettings`; an empty one stands for the defaults.
 """

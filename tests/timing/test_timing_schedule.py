@@ -31,7 +31,7 @@ def test_every_process_of_a_pair_gets_the_same_inputs_and_no_input_comes_twice()
     seen = {}
     for number, args in machine.events("call candidate") + machine.events("call reference"):
         seen.setdefault(number, []).append(args)
-    assert sorted(map(tuple, seen.values())) == [((0,), (1,), (2,))] * 3 + [((3,), (4,), (5,))] * 3
+    assert sorted(map(tuple, seen.values())) == [((0,), (1,), (2,), (3,))] * 3 + [((4,), (5,), (6,), (7,))] * 3
 
 
 def test_each_candidate_answers_before_the_reference_gets_the_same_input():
@@ -147,17 +147,18 @@ def test_a_noisy_machine_gets_more_pairs_up_to_the_bound():
     assert sum(spent) / 20 > 2.5
 
 
+def trials(result):
+    return sum(len(ns_T) for ns_T in result.candidate_ns_PT)
+
+
 def test_effort_goes_to_the_candidates_that_are_too_close_to_be_ordered():
-    settings = TimingSettings(max_pairs=6)
     close, clear = 0, 0
     for seed in range(30):
-        machine = SimulatedMachine(seed=seed, process_bias=0.012)
-        near, far, apart = measure(
-            machine, [Program(true_ns=1e6), Program(true_ns=1.03e6), Program(true_ns=3e6)], settings=settings
-        )
-        close += pairs(near) + pairs(far)
-        clear += 2 * pairs(apart)
-    assert close > clear
+        machine = SimulatedMachine(seed=seed, trial_noise=0.06)
+        near, far, apart = measure(machine, [Program(true_ns=2e6), Program(true_ns=2.1e6), Program(true_ns=8e6)])
+        close += trials(near) + trials(far)
+        clear += 2 * trials(apart)
+    assert close > 1.2 * clear
 
 
 def test_no_pair_is_started_once_the_group_budget_is_used():
@@ -249,13 +250,13 @@ def test_trials_are_repeated_until_enough_were_calm_but_not_for_ever():
     assert max(numbers) == 5
 
 
-def test_a_process_is_called_again_while_its_best_trials_disagree():
-    settings = TimingSettings(max_trials=4)
-    steady = Program(extra_ns=lambda call: 0.0)
-    settling = Program(extra_ns=lambda call: 1e6 / 4**call)
-    first, second = measure(SimulatedMachine(**QUIET), [steady, settling], settings=settings)
-    assert {len(ns_T) for ns_T in first.candidate_ns_PT} == {2}
-    assert {len(ns_T) for ns_T in second.candidate_ns_PT} == {4}
+def test_a_process_of_the_last_pair_is_called_again_while_its_verdict_is_unclear():
+    settings = TimingSettings(max_pairs=2, max_trials=8)
+    steady = Program(true_ns=8e6)
+    erratic = Program(extra_ns=lambda call: 3e5 * (call % 2))
+    first, second = measure(SimulatedMachine(**QUIET), [steady, erratic], settings=settings)
+    assert [len(ns_T) for ns_T in first.candidate_ns_PT] == [3, 3]
+    assert [len(ns_T) for ns_T in second.candidate_ns_PT] == [3, 8]
 
 
 def test_raw_readings_are_kept_pair_by_pair():

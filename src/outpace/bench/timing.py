@@ -36,8 +36,8 @@ APART = {"5pct": 1.05, "10pct": 1.10, "25pct": 1.25}
 class Effort:
     """How often each thing is measured in each phase."""
 
-    ours: int = 150
-    article: int = 15
+    ours: int = 100
+    article: int = 10
     groups: int = 20
     sweep_bytes: int = SWEEP_BYTES
 
@@ -131,8 +131,14 @@ def measure(sandbox: Sandbox, workload: Workload, sources_G: Sequence[str], seed
     ]
 
 
-def run(effort: Effort | None = None, *, quick: bool = False, seed: int = 0) -> dict[str, Any]:
-    """Measure both harnesses, quiet and loaded.
+def run(
+    effort: Effort | None = None,
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    on_progress: Callable[[str], None] = lambda progress: None,
+) -> dict[str, Any]:
+    """Measure both harnesses, quiet and loaded; `on_progress` is told how far it is.
 
     Returns:
         `{"outpace": {...}, "article": {...}, "machine": {...}}`. `cv_*` is the coefficient of variation of the ratio of
@@ -149,7 +155,8 @@ def run(effort: Effort | None = None, *, quick: bool = False, seed: int = 0) -> 
     with Pool(workers=1) as pool:
         harnesses: dict[str, Harness] = {"outpace": Ours(pool, rng), "article": Article(rng, effort.sweep_bytes)}
         phases = {
-            count: _phase(harnesses, effort, [cores[i % len(cores)] for i in range(count)]) for count in (0, 1, 2)
+            count: _phase(harnesses, effort, [cores[i % len(cores)] for i in range(count)], on_progress)
+            for count in (0, 1, 2)
         }
     report: dict[str, Any] = {
         name: summary({count: phase[name] for count, phase in phases.items()}) for name in harnesses
@@ -188,12 +195,15 @@ def variation(ratios: Sequence[float]) -> float:
     return statistics.stdev(ratios) / statistics.mean(ratios)
 
 
-def _phase(harnesses: dict[str, Harness], effort: Effort, busy_cores: Sequence[int]) -> dict[str, Sample]:
+def _phase(
+    harnesses: dict[str, Harness], effort: Effort, busy_cores: Sequence[int], on_progress: Callable[[str], None]
+) -> dict[str, Sample]:
     """Both harnesses in turns, beside burners on `busy_cores`."""
     samples = {name: Sample() for name in harnesses}
     every = max(1, effort.ours // effort.article)
     with busy_neighbours(busy_cores):
         for turn in range(effort.ours):
+            on_progress(f"{len(busy_cores)} busy neighbours, turn {turn + 1} of {effort.ours}")
             _probe(harnesses["outpace"], samples["outpace"])
             if turn % every == 0:
                 _probe(harnesses["article"], samples["article"])

@@ -56,8 +56,8 @@ def timing(quick: Quick = False, as_json: AsJson = False) -> None:
     """
     from outpace.bench import timing as bench
 
-    with waiting("measuring precision (minutes)", quiet=as_json):
-        figures = bench.run(quick=quick)
+    with waiting("measuring precision", quiet=as_json) as show:
+        figures = bench.run(quick=quick, on_progress=show)
     _show(figures, as_json)
 
 

@@ -76,10 +76,13 @@ def counting(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextlib.contextmanager
-def waiting(what: str, *, quiet: bool) -> Iterator[None]:
-    """A spinner on stderr while something takes its time; nothing is shown when `quiet`."""
+def waiting(what: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A spinner on stderr while something takes its time; nothing is shown when `quiet`.
+
+    Yields a function that shows how far it is.
+    """
     if quiet:
-        yield
+        yield lambda progress: None
         return
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(what) as status:
+        yield lambda progress: status.update(f"{what}: {progress}")

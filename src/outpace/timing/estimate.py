@@ -2,11 +2,13 @@
 
 Not covered: whether the readings can be believed (the sandbox's business) and what a ratio is worth (a reward's).
 
-A program is priced by the least trial of its cheapest process, less what an empty call costs: noise only adds.
-Trials at a calm pace are preferred; others count only when there is none, scaled by their pace. Nothing is free for
-being done at another time: when the mean charge of a process exceeds its least one by more than `spill_slack` times
-what the reference shows, the mean counts (work was moved from one reading into another), and the price is at least
-what the first answer cost, import included, up to `first_slack` (work was moved before the first timed call).
+A program is priced by the mean of the lowest third of its trials over all its processes, less what an empty call
+costs: noise mostly adds, so the low trials say most, and a few of them scatter less than the least alone. How well
+that is known follows from how far the middle trial lies above it. Trials at a calm pace are preferred; others count
+only when there are none, scaled by their pace. Nothing is free for being done at another time: when the mean charge of
+a process exceeds its least one by more than `spill_slack` times what the reference shows, the mean counts instead
+(work was moved from one reading into another), and the price is at least what the first answer cost, import included,
+up to `first_slack` (work was moved before the first timed call).
 
 Axes: `_P` process pairs, `_T` trials, `_N` tests.
 """
@@ -40,12 +42,27 @@ class ProcessReadings:
     warmup_pace: float = 1.0
 
 
-class _Price(NamedTuple):
-    """What one process shows: its least usable trial, how far its mean exceeds that, and whether it was calm."""
+class _Process(NamedTuple):
+    """What one process shows: its calm trials, and all of them scaled by their pace."""
 
-    least_ns: float
-    spill: float
-    is_calm: bool
+    calm_ns: Sequence[float]
+    even_ns: Sequence[float]
+
+    @property
+    def mean_ns(self) -> float:
+        return statistics.fmean(self.even_ns)
+
+    @property
+    def spill(self) -> float:
+        """How far the mean exceeds the least."""
+        return self.mean_ns / min(self.calm_ns or self.even_ns)
+
+
+class Price(NamedTuple):
+    """What one call of a program costs, and the half-width (log) within which that is known."""
+
+    ns: float
+    half_width: float
 
 
 def estimate(
@@ -71,38 +88,61 @@ def estimate(
     settings = settings or TimingSettings()
     raw = {"candidate_ns_PT": _raw(candidate_P, settings), "reference_ns_PT": _raw(reference_P, settings)}
     note = _note(raw.values(), (*candidate_P, *reference_P))
-    base_P, base_is_calm = _calmest([price for p in reference_P if (price := process_price(p, settings))])
-    cost_P, cost_is_calm = _calmest([price for p in candidate_P if (price := process_price(p, settings))])
-    if not cost_P or not base_P:
+    mine_P, base_P = (_shown(readings_P, settings) for readings_P in (candidate_P, reference_P))
+    if not mine_P or not base_P:
         return unknown(settings, note or "no usable reading")
-    tolerated = settings.spill_slack * max(price.spill for price in base_P)
-    floor_ns = _first_answer_ns(candidate_P, reference_P, settings)
-    least_width = settings.min_half_width if min(len(cost_P), len(base_P)) > 1 else settings.single_half_width
+    tolerated = settings.spill_slack * max(1.0, *(process.spill for process in base_P))
+    base_ns, base_is_calm = _pooled(base_P)
+    cost_ns, cost_is_calm = _pooled(mine_P, tolerated)
+    least_width = settings.min_half_width if min(len(mine_P), len(base_P)) > 1 else settings.single_half_width
     if not (cost_is_calm and base_is_calm):
         least_width = max(least_width, settings.rough_half_width)
         note = "; ".join(filter(None, (note, "never at a calm pace")))
-    paid_ns_P = [max(price.least_ns * max(1.0, price.spill / tolerated), floor_ns) for price in cost_P]
-    base_ns_P = [price.least_ns for price in base_P]
-    ratio, _ = _compare(paid_ns_P, base_ns_P, null_ns, settings)
-    near, spread = _compare(paid_ns_P, base_ns_P, null_ns * (1.0 - _DOUBT_OF_NULL), settings)
-    width = max(least_width, settings.spread_weight * spread)
+    first_ns = _first_answer_ns(candidate_P, reference_P, settings)
+
+    def priced(null_ns: float) -> tuple[Price, Price]:
+        cost, base = (_price([_net(ns, null_ns, settings) for ns in pool]) for pool in (cost_ns, base_ns))
+        return cost._replace(ns=max(cost.ns, _net(first_ns, null_ns, settings))), base
+
+    cost, base = priced(null_ns)
+    ratio = base.ns / cost.ns
+    cost, base = priced(null_ns * (1.0 - _DOUBT_OF_NULL))
+    near, width = base.ns / cost.ns, max(least_width, math.hypot(cost.half_width, base.half_width))
     return Timing(
         ratio=_clip(ratio, settings),
         low=_clip(min(near * math.exp(-width), ratio * math.exp(-least_width)), settings),
         high=_clip(max(near * math.exp(width), ratio * math.exp(least_width)), settings),
-        noise_floor=max(settings.noise_floor, math.expm1(_gap(sorted(base_ns_P)))),
+        noise_floor=max(settings.noise_floor, math.expm1(base.half_width)),
         trusted=trusted,
         note=note,
         **raw,
     )
 
 
-def _compare(
-    cost_ns_P: Sequence[float], base_ns_P: Sequence[float], null_ns: float, settings: TimingSettings
-) -> tuple[float, float]:
-    """Ratio of the cheapest processes, less the empty call, and how far the two cheapest of each disagree (log)."""
-    cost, base = (sorted(_net(ns, null_ns, settings) for ns in ns_P) for ns_P in (cost_ns_P, base_ns_P))
-    return base[0] / cost[0], _gap(cost) + _gap(base)
+def _shown(readings_P: Sequence[ProcessReadings], settings: TimingSettings) -> list[_Process]:
+    return [process for readings in readings_P if (process := _process(readings, settings))]
+
+
+def _pooled(shown_P: Sequence[_Process], tolerated: float = math.inf) -> tuple[Sequence[float], bool]:
+    """The trials of all processes that count, and whether they ran at a calm pace.
+
+    No trial is cheaper than the mean of its process divided by the spill that is `tolerated`.
+    """
+    calm_ns = [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in process.calm_ns]
+    even_ns = [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in process.even_ns]
+    return calm_ns or even_ns, bool(calm_ns)
+
+
+def _price(pool_ns: Sequence[float]) -> Price:
+    """The mean of the lowest third, and about two standard errors of it.
+
+    Its standard error is 0.75 / sqrt(m) of its distance to the median for the noise of real programs (docs/log.md; up
+    to 1.3 for bell-shaped noise). At most the whole distance counts, so that a dearer trial never makes a program look
+    faster by narrowing its interval.
+    """
+    ordered = sorted(pool_ns)
+    low_ns = statistics.fmean(ordered[: math.ceil(len(ordered) / 3)])
+    return Price(low_ns, min(1.0, 1.5 / math.sqrt(len(ordered))) * math.log(statistics.median(ordered) / low_ns))
 
 
 def unknown(settings: TimingSettings, note: str) -> Timing:
@@ -147,24 +187,24 @@ def estimate_over_tests(
     )
 
 
-def process_price(process: ProcessReadings, settings: TimingSettings) -> _Price | None:
-    """The least trial of a process, from its calm trials where there are any; None when no trial is usable."""
-    paces_T = process.paces_T or (1.0,) * len(process.trials_ns)
+def price(readings_P: Sequence[ProcessReadings], settings: TimingSettings) -> Price | None:
+    """What one call costs, nothing deducted; None when no trial is usable."""
+    shown_P = _shown(readings_P, settings)
+    return _price(_pooled(shown_P)[0]) if shown_P else None
+
+
+def _process(readings: ProcessReadings, settings: TimingSettings) -> _Process | None:
+    paces_T = readings.paces_T or (1.0,) * len(readings.trials_ns)
     trials = [
         (ns, max(pace, 1.0))
-        for ns, pace in zip(process.trials_ns, paces_T, strict=True)
+        for ns, pace in zip(readings.trials_ns, paces_T, strict=True)
         if ns is not None and _usable(ns, settings)
     ]
     if not trials:
         return None
-    even_T = [ns / pace for ns, pace in trials]
-    calm_T = [ns for ns, pace in trials if pace <= settings.calm_pace]
-    return _Price(least_ns=min(calm_T or even_T), spill=statistics.fmean(even_T) / min(even_T), is_calm=bool(calm_T))
-
-
-def _calmest(prices: Sequence[_Price]) -> tuple[Sequence[_Price], bool]:
-    calm = [price for price in prices if price.is_calm]
-    return calm or prices, bool(calm)
+    even_ns = [ns / pace for ns, pace in trials]
+    calm_ns = [ns for ns, pace in trials if pace <= settings.calm_pace]
+    return _Process(calm_ns=calm_ns, even_ns=even_ns)
 
 
 def _first_answer_ns(
@@ -194,11 +234,6 @@ def _usable(ns: float, settings: TimingSettings) -> bool:
 
 def _net(ns: float, null_ns: float, settings: TimingSettings) -> float:
     return max(ns - null_ns, _DOUBT_OF_NULL * null_ns, float(settings.floor_ns))
-
-
-def _gap(sorted_P: Sequence[float]) -> float:
-    """How far the two cheapest processes disagree, in log units: how well the minimum is known."""
-    return math.log(sorted_P[1] / sorted_P[0]) if len(sorted_P) > 1 else 0.0
 
 
 def _clip(ratio: float, settings: TimingSettings) -> float:

@@ -13,7 +13,7 @@ Judge = Callable[[Any, Args], bool]
 
 
 class Lane:
-    """Calls one instance round after round, until it fails, its best calm trials agree, or it has had its share."""
+    """Calls one instance again and again, until it fails or has had its share."""
 
     def __init__(self, instance: Instance, pacer: Pacer, settings: TimingSettings) -> None:
         self.failure: Failure | None = instance.load_failure
@@ -30,17 +30,10 @@ class Lane:
         trials, spent_ns = len(self._charges_ns) - 1, sum(ns for ns in self._charges_ns if ns is not None)
         return trials >= 1 and (trials >= self._settings.max_trials or spent_ns >= self._settings.process_budget_ns)
 
-    def wants_more(self) -> bool:
-        """Whether another round would tell more: few trials were calm so far, or the best two disagree."""
-        if self.is_spent():
-            return False
-        calm_ns = sorted(
-            ns
-            for ns, pace_ns in zip(self._charges_ns[1:], self._paces_ns[1:], strict=True)
-            if ns is not None and self._pacer.is_calm(pace_ns)
-        )
-        enough = len(calm_ns) >= self._settings.trials
-        return not enough or (len(calm_ns) > 1 and calm_ns[1] > calm_ns[0] * (1 + self._settings.trial_agreement))
+    def wants_more(self, *, is_unclear: bool = False) -> bool:
+        """Whether it may be called again and should: the verdict is unclear, or too few trials were calm so far."""
+        calm = sum(self._pacer.is_calm(pace_ns) for pace_ns in self._paces_ns[1:])
+        return (is_unclear or calm < self._settings.trials) and not self.is_spent()
 
     def run(self, turn: int, args: Args, pace_ns: int) -> int:
         """Call once in round `turn`, `pace_ns` being the pace before it; returns the pace after it."""

@@ -4,15 +4,14 @@ A *pair* is one fresh process of the reference and one of each candidate that is
 a pair all of them answer the same few fresh inputs, side by side: the candidates in random order, then the reference,
 so that no candidate runs when its answer already exists. A program answers its inputs of a round in a row, because the
 first call after another process has run finds cold caches. Values are judged when every process of the pair has ended.
-Rounds are added while a process's best trials disagree or were not calm, pairs while a verdict is unclear: its interval
-is wide, its pairs disagree, or two candidates are too close to be ordered.
+Rounds are added while few trials were calm, and, once there are enough pairs, rounds and then pairs while a verdict is
+unclear: its interval is wide, or two candidates are too close to be ordered.
 
 Not covered: pinning and clocks (the sandbox's), and running two measurements on one core (the pool's).
 """
 
 import math
 import random
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ from typing import TypeVar
 from outpace.errors import InfrastructureError
 from outpace.schema import Args, Failure, Instance, Timing
 from outpace.timing.caches import sweeper
-from outpace.timing.estimate import estimate, process_price
+from outpace.timing.estimate import estimate, price
 from outpace.timing.lane import Judge, Lane
 from outpace.timing.pace import Pacer, pacer_of_this_thread
 from outpace.timing.settings import TimingSettings
@@ -30,11 +29,11 @@ _T = TypeVar("_T")
 Open = Callable[[], Instance]
 """Opens one program in a fresh process."""
 
-_LATER_CALLS = 2
-"""Calls in a row of each round after the first: one to warm the caches, one that is likely to be the least."""
+_LATER_CALLS = 3
+"""Calls in a row of each round after the first; the first of them warms the caches."""
 
 _SLACK_WHEN_FAR = 0.1
-"""A ratio beyond e (or below 1/e) need not be known as well: this much wider per unit of its logarithm."""
+"""A ratio far from 1 need not be known as well: the interval may be this share of its logarithm."""
 
 
 def null_source(entry_point: str) -> str:
@@ -116,7 +115,7 @@ class _Race:
         entrants = list(range(len(self._open_G)))
         while entrants:
             self._run_pair(entrants, next_args, judge)
-            entrants = self._unclear() if time.monotonic() < give_up_s else []
+            entrants = self._short_of_pairs() if time.monotonic() < give_up_s else []
         return [failure or self._timing(g, trusted=trusted) for g, failure in enumerate(self._failure_G)]
 
     def _run_pair(self, entrants: Sequence[int], next_args: Callable[[], Args], judge: Judge) -> None:
@@ -126,6 +125,8 @@ class _Race:
             reference = self._start(self._open_reference, processes)
             null = self._start(self._open_null, processes) if self._open_null and self._null is None else None
             lane_G = {g: self._start(self._open_G[g], processes) for g in self._shuffled(entrants)}
+            for g, lane in lane_G.items():
+                self._pairs_G[g].append((lane, reference))
             lanes = list(lane_G.values())
             while not inputs or lanes or reference.wants_more():
                 fresh = [next_args() for _ in range(_LATER_CALLS if inputs else 1 + self._settings.trials)]
@@ -135,7 +136,8 @@ class _Race:
                 if null and not inputs:
                     self._run_calls(null, 0, [(reference.last_value,), *fresh])
                 inputs += fresh
-                lanes = [lane for lane in lanes if lane.wants_more()]
+                unclear = self._unclear()
+                lanes = [lane for g, lane in lane_G.items() if lane.wants_more(is_unclear=g in unclear)]
         for turn, args in enumerate(inputs):
             for lane in (*lane_G.values(), reference):
                 lane.judge(judge, turn, args)
@@ -143,7 +145,6 @@ class _Race:
         self._null = self._null or null
         for g, lane in lane_G.items():
             self._failure_G[g] = lane.failure
-            self._pairs_G[g].append((lane, reference))
 
     def _run_calls(self, lane: Lane, turn: int, args_T: Sequence[Args]) -> None:
         pace_ns: int | None = None
@@ -161,48 +162,53 @@ class _Race:
         return self._rng.sample(items, len(items))
 
     def _timing(self, g: int, *, trusted: bool = True) -> Timing:
-        null = self._null and process_price(self._null.readings(), self._settings)
+        null = self._null and price([self._null.readings()], self._settings)
         return estimate(
             [mine.readings() for mine, _ in self._pairs_G[g]],
             [reference.readings() for _, reference in self._pairs_G[g]],
             self._settings,
-            null_ns=null.least_ns if null else 0.0,
+            null_ns=null.ns if null else 0.0,
             trusted=trusted,
         )
 
-    def _unclear(self) -> list[int]:
+    def _short_of_pairs(self) -> list[int]:
         """Candidates that deserve another pair of processes."""
-        timing_G = {g: self._timing(g) for g, failure in enumerate(self._failure_G) if failure is None}
+        settings, timing_G = self._settings, self._full_timings()
+        if not timing_G:
+            return [g for g, failure in enumerate(self._failure_G) if failure is None]
         return [
             g
             for g in timing_G
-            if len(self._pairs_G[g]) < self._settings.min_pairs
-            or (len(self._pairs_G[g]) < self._settings.max_pairs and self._is_unclear(g, timing_G))
+            if len(self._pairs_G[g]) < settings.max_pairs
+            and (self._is_unclear(g, timing_G) or self._is_unconfirmed(g, timing_G[g]))
         ]
+
+    def _unclear(self) -> set[int]:
+        """Candidates whose verdict is still unclear though they are in the last pair of those that all get."""
+        timing_G = self._full_timings()
+        return {g for g in timing_G if self._is_unclear(g, timing_G)}
+
+    def _full_timings(self) -> dict[int, Timing]:
+        """Timings of the candidates that have not failed; none before all have had their pairs."""
+        alive = [g for g, failure in enumerate(self._failure_G) if failure is None]
+        has_all = all(len(self._pairs_G[g]) >= self._settings.min_pairs for g in alive)
+        return {g: self._timing(g) for g in alive} if has_all else {}
+
+    def _is_unconfirmed(self, g: int, timing: Timing) -> bool:
+        """Whether a small difference that counts rests on the fewest processes: all may have been slow by bad luck."""
+        is_small = abs(math.log(timing.ratio)) < self._settings.confirm_below
+        return is_small and timing.bound_nearest_1 != 1.0 and len(self._pairs_G[g]) <= self._settings.min_pairs
 
     def _is_unclear(self, g: int, timing_G: Mapping[int, Timing]) -> bool:
         settings, mine = self._settings, timing_G[g]
-        far = max(0.0, abs(math.log(mine.ratio)) - 1.0)
-        if (
-            _half_width(mine) > settings.clear_half_width + _SLACK_WHEN_FAR * far
-            or self._disagreement(g) > settings.pair_agreement
-        ):
+        width = _half_width(mine)
+        if width > max(settings.clear_half_width, _SLACK_WHEN_FAR * abs(math.log(mine.ratio))):
             return True
-        for other, theirs in timing_G.items():
-            apart = abs(math.log(mine.ratio / theirs.ratio))
-            if other != g and settings.noise_floor < apart < _half_width(mine) + _half_width(theirs):
-                return True
-        return False
-
-    def _disagreement(self, g: int) -> float:
-        """How far the ratio of minima lies from the median ratio of the pairs, in log units."""
-        least_P = [[process_price(lane.readings(), self._settings) for lane in pair] for pair in self._pairs_G[g]]
-        usable_P = [(mine.least_ns, base.least_ns) for mine, base in least_P if mine and base]
-        if not usable_P:
-            return math.inf
-        mine_P, base_P = zip(*usable_P, strict=True)
-        middle = statistics.median(base / mine for mine, base in usable_P)
-        return abs(math.log(middle * min(mine_P) / min(base_P)))
+        return any(  # two candidates that differ by less than twice the noise earn the same anyway
+            2 * settings.noise_floor < abs(math.log(mine.ratio / theirs.ratio)) < math.hypot(width, _half_width(theirs))
+            for other, theirs in timing_G.items()
+            if other != g
+        )
 
 
 def _half_width(timing: Timing) -> float:

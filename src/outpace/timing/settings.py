@@ -15,13 +15,12 @@ class TimingSettings:
 
     min_pairs: int = 2
     """Fresh process pairs every candidate gets; one pair cannot show the bias that each process has."""
-    max_pairs: int = 5
+    max_pairs: int = 4
     """Fresh process pairs a candidate gets at most, when its verdict stays unclear."""
-    trials: int = 2
+    trials: int = 3
     """Timed calls per process at a calm pace, after one warm-up call."""
-    max_trials: int = 6
-    """Timed calls per process at most, when few were calm or the best two disagree by `trial_agreement`."""
-    trial_agreement: float = 0.02
+    max_trials: int = 9
+    """Timed calls per process at most, when few were calm or the verdict is unclear."""
     process_budget_ns: int = 60_000_000
     """A process that has used more CPU than this gets no further call (it has had a warm-up and a trial)."""
     group_budget_s: float = 5.0
@@ -34,14 +33,12 @@ class TimingSettings:
     calm_wait_s: float = 0.1
     """Time that one measurement may spend waiting for calm moments."""
 
-    clear_half_width: float = 0.03
-    """A candidate whose interval is wider than this (relative half-width) gets another pair."""
-    pair_agreement: float = 0.04
-    """So does one whose ratio of minima is further than this from the median of its pairs' ratios."""
-    spread_weight: float = 1.0
-    """Share of the disagreement between the two fastest processes that widens the interval; at most 1."""
+    clear_half_width: float = 0.02
+    """A candidate whose interval is wider than this (relative half-width) gets more calls, then another pair."""
+    confirm_below: float = 0.1
+    """A difference that counts, but is smaller than this, is confirmed by one pair more than `min_pairs`."""
     min_half_width: float = 0.015
-    """No interval is narrower than this, however well two processes agree."""
+    """No interval is narrower than this, however little the trials scatter."""
     single_half_width: float = 0.05
     """Half-width of the interval when there is only one process pair."""
     rough_half_width: float = 0.2
@@ -73,8 +70,6 @@ class TimingSettings:
             raise ConfigError(f"timing.max_pairs ({self.max_pairs}) must not be below min_pairs ({self.min_pairs})")
         if self.max_trials < self.trials:
             raise ConfigError(f"timing.max_trials ({self.max_trials}) must not be below trials ({self.trials})")
-        if not 0.0 <= self.spread_weight <= 1.0:
-            raise ConfigError(f"timing.spread_weight must lie in 0..1, got {self.spread_weight!r}")
         for name in ("max_ratio", "spill_slack", "first_slack"):
             if not getattr(self, name) > 1.0:
                 raise ConfigError(f"timing.{name} must exceed 1, got {getattr(self, name)!r}")
@@ -82,9 +77,8 @@ class TimingSettings:
             "process_budget_ns",
             "group_budget_s",
             "calm_wait_s",
-            "trial_agreement",
             "clear_half_width",
-            "pair_agreement",
+            "confirm_below",
             "min_half_width",
             "single_half_width",
             "rough_half_width",

@@ -15,7 +15,7 @@ from outpace.timing import TimingSettings
 CORPUS = {case.id: case for case in corpus_cases()}
 SLOW = {"output_bomb", "time_without_end", "reply_bomb", "iterator_without_end"}
 """These last until the wall-clock limit; they are in the benchmark, not in every run of the tests."""
-QUICK = TimingSettings(max_pairs=2, max_trials=2, calm_wait_s=0.01)
+QUICK = TimingSettings(max_pairs=2, trials=2, max_trials=2, calm_wait_s=0.01)
 CREDULOUS = TimingSettings(spill_slack=1e9, first_slack=1e9, setup_allowance_ns=10**12)
 """Believes the least reading and does not ask what came before it."""
 PUBLIC = Path(__file__).parents[3] / "shared" / "cases" / "cases.jsonl"

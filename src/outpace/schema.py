@@ -254,6 +254,8 @@ class Verdict:
     candidate: Candidate | None = None
     static: StaticReport | None = None
     execution: Execution | None = None
+    program: str | None = None
+    """Fingerprint of a correct program: equal for spellings of the same one."""
     timing: Timing | None = None
     isolation: Isolation | None = None
 

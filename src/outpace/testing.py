@@ -70,6 +70,7 @@ class ScriptedGrader:
     def __init__(self, verdicts: Mapping[str, Verdict | None], default: Verdict | None = None) -> None:
         self.failures: Counter[str] = Counter()
         self.first_failure: str | None = None
+        self.busy_s = 0.0
         self.graded: list[str] = []
         """Every completion that was handed in, in order."""
         self._verdicts, self._default = verdicts, default

@@ -1,4 +1,3 @@
-import ast
 import dataclasses
 from itertools import combinations
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from outpace.evaluate import EvalSettings, pass_at_k
 from outpace.evaluate.compare import differences
 from outpace.evaluate.measures import measure_all
-from outpace.evaluate.programs import fingerprint, imports_only_stdlib
+from outpace.evaluate.programs import imports_only_stdlib
 from outpace.schema import Outcome
 
 
@@ -180,31 +179,7 @@ def test_settings_refuse_what_cannot_be_measured(setting: dict[str, object], mes
         EvalSettings(**setting)
 
 
-SAME = [
-    ("def f(x):\n    return x + 1", "def f(value):\n    '''Adds one.'''\n    return (value + 1)  # one"),
-    ("def f(x):\n    y = x\n    return y", "def f(x: int) -> int:\n    total: int = x\n    return total"),
-    ("def g(a):\n    return a\ndef f(x):\n    return g(a=x)", "def h(b):\n    return b\ndef f(x):\n    return h(b=x)"),
-    (
-        "def f(x):\n    n = 0\n    def add():\n        nonlocal n\n        n += x\n    add()\n    return n",
-        "def f(x):\n    k = 0\n    def go():\n        nonlocal k\n        k += x\n    go()\n    return k",
-    ),
-]
-
-
-@pytest.mark.parametrize(("one", "other"), SAME)
-def test_layout_comments_and_own_names_do_not_make_another_program(one: str, other: str) -> None:
-    ast.parse(one)
-    assert fingerprint(one, "f") == fingerprint(other, "f")
-
-
-def test_another_operation_or_library_call_makes_another_program() -> None:
-    sources = ["def f(x):\n    return x + 1", "def f(x):\n    return x - 1", "def f(x):\n    return max(x)"]
-    assert len({fingerprint(source, "f") for source in [*sources, "def f(x):\n    return min(x)"]}) == 4
-
-
-def test_a_source_too_deep_to_walk_is_its_own_fingerprint() -> None:
-    deep = "x = " + "-" * 5_000 + "1"
-    assert fingerprint(deep, "f") != fingerprint(deep + "1", "f")
+def test_the_article_s_rule_does_not_fail_on_a_source_too_deep_to_parse() -> None:
     assert imports_only_stdlib("x = " + "(" * 5_000) is False
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,51 @@ def test_a_scorer_that_dies_again_and_again_gives_none_and_is_counted() -> None:
         with pytest.raises(InfrastructureError):
             grader.grade(RIGHT, task)
         assert grader.grade(WRONG, tasks.get("sequences/prefix_sums")).outcome is Outcome.WRONG
+
+
+LOOP = """```python
+def prefix_sums(xs):
+    total, sums = 0, []
+    for x in xs:
+        total += x
+        sums.append(total)
+    return sums
+```"""
+
+
+def test_spellings_of_one_program_share_one_measurement(grader: Grader) -> None:
+    respelled = RIGHT.replace("xs", "values").replace("    return", "    # short\n    return")
+    one, other, same = grader.grade_group([RIGHT, LOOP, respelled], tasks.get("sequences/prefix_sums"))
+    assert one is not None
+    assert other is not None
+    assert same is not None
+    assert one.timing is same.timing
+    assert one.timing is not other.timing
+
+
+def test_a_group_is_timed_in_parts_while_its_last_completion_is_awaited() -> None:
+    settings = GradeSettings(sandbox=SandboxSettings(allow_weak_isolation=True), time_together=2)
+    with Grader(workers=1, settings=settings) as grader:
+        group = grader.open_group(tasks.get("sequences/prefix_sums"), 4)
+        for index, completion in enumerate([RIGHT, LOOP, RIGHT]):
+            group.add(index, completion)
+        deadline_s = time.monotonic() + 30
+        while group.timed_so_far < 2 and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+        assert group.timed_so_far == 2
+        assert not group.done()
+        group.add(3, RIGHT)
+        verdicts = group.result(30)
+    assert all(verdict is not None and verdict.timing is not None for verdict in verdicts)
+
+
+def test_the_grader_says_how_long_it_was_busy(grader: Grader) -> None:
+    before_s = grader.busy_s
+    assert grader.busy_s == before_s
+    started_s = time.monotonic()
+    grader.grade_group([RIGHT, WRONG], tasks.get("sequences/prefix_sums"))
+    assert 0 < grader.busy_s - before_s <= time.monotonic() - started_s
+    assert grader.busy_s == grader.busy_s
 
 
 def _kill_own_process(xs: list[float]) -> list[float]:

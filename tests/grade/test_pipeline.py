@@ -8,9 +8,9 @@ import pytest
 from outpace import tasks
 from outpace.errors import TaskError
 from outpace.grade import GradeSettings, Submission
-from outpace.grade.pipeline import check, time_verdicts
+from outpace.grade.pipeline import check, time_programs, with_timing
 from outpace.sandbox import ProcessSandbox, SandboxSettings
-from outpace.schema import Args, Limits, Outcome, Purpose, Task
+from outpace.schema import Args, Failure, Limits, Outcome, Purpose, Task, Timing, Verdict
 from outpace.tasks import exact
 from outpace.timing import TimingSettings
 
@@ -112,13 +112,18 @@ def test_a_generator_counts_where_the_task_returns_a_sequence_and_nowhere_else(s
         assert check(sandbox, task, Submission(completion=completion), GradeSettings()).outcome is outcome
 
 
+def source_of(verdict: Verdict) -> str:
+    assert verdict.candidate is not None
+    return verdict.candidate.source
+
+
 def test_a_program_that_is_right_only_until_it_is_timed_loses_its_verdict(sandbox: ProcessSandbox) -> None:
     task = double_task()
     seldom = "```python\nn = 0\ndef double(x):\n    global n\n    n += 1\n    return 2 * x if n == 1 else 0\n```"
     once = double_task(inputs=lambda rng, purpose: [(rng.randrange(10**6),)])
     verdict = check(sandbox, once, Submission(completion=seldom), GradeSettings())
     assert verdict.outcome is Outcome.CORRECT
-    timed = time_verdicts(sandbox, task, [verdict], GradeSettings())[0]
+    timed = with_timing(verdict, time_programs(sandbox, task, [source_of(verdict)], GradeSettings())[0])
     assert timed.outcome is Outcome.WRONG
     assert timed.timing is None
 
@@ -134,12 +139,14 @@ def test_replaying_an_old_answer_pays_only_when_inputs_are_repeated_and_timing_i
     )
     verdict = check(sandbox, matmul, Submission(completion=replay), GradeSettings())
     assert verdict.outcome is Outcome.CORRECT
-    on = time_verdicts(sandbox, matmul, [verdict], GradeSettings())[0]
+    (on,) = time_programs(sandbox, matmul, [source_of(verdict)], GradeSettings())
+    assert isinstance(on, Failure)
     assert on.outcome is Outcome.WRONG
     credulous = TimingSettings(spill_slack=1e9, first_slack=1e9, setup_allowance_ns=10**12)
-    off = time_verdicts(sandbox, matmul, [verdict], GradeSettings(fresh_inputs=False, timing=credulous))[0]
-    assert off.timing is not None
-    assert off.timing.ratio > 5.0
+    careless = GradeSettings(fresh_inputs=False, timing=credulous)
+    (off,) = time_programs(sandbox, matmul, [source_of(verdict)], careless)
+    assert isinstance(off, Timing)
+    assert off.ratio > 5.0
 
 
 def test_switched_off_defences_are_named() -> None:

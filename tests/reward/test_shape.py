@@ -2,7 +2,6 @@ import pytest
 
 from outpace.reward import build
 from outpace.reward.shape import closed_fences
-from outpace.reward.variety import normalized
 from outpace.schema import Outcome
 
 from .graded import UNTIMED, sample
@@ -96,14 +95,6 @@ def test_repetition_reads_words_when_ids_are_unknown():
 A = "def f(x):\n    y = x + 1\n    return y\n"
 A_RENAMED = 'def f(value):\n    """Adds."""\n    total = value + 1  # one\n    return total\n'
 B = "def f(x):\n    return x + 1\n"
-
-
-def test_programs_that_differ_in_names_and_comments_only_are_one_program():
-    assert normalized(A, "f") == normalized(A_RENAMED, "f")
-    assert normalized(A, "f") != normalized(B, "f")
-    assert normalized("def f(x):\n    return len(x)\n", "f") != normalized("def f(x):\n    return sum(x)\n", "f")
-    assert normalized("def (", "f") == "def ("
-    assert normalized('def f(x):\n    return "\\d"\n', "f")
 
 
 def test_a_collapsed_group_earns_less_diversity():

@@ -135,7 +135,7 @@ def test_the_phases_of_a_step_add_up() -> None:
     clock = PhaseClock(lambda: next(times))
     clock.step_began()  # 0
     began = clock.now  # 1
-    clock.sampled(began, first_graded=2.0)  # 4
+    clock.sampled(began, graded_s=2.0)  # 4
     scoring = clock.scoring_began()  # 6
     clock.scored(scoring)  # 7
     assert clock.take() == {  # 10

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from outpace.evaluate.programs import fingerprint, imports_only_stdlib
+from outpace.evaluate.programs import imports_only_stdlib
 from outpace.evaluate.settings import Completion
+from outpace.fingerprint import fingerprint
 from outpace.schema import Isolation, Outcome, Task, Timing, Verdict
 
 _BREACHES = frozenset({Outcome.FORBIDDEN, Outcome.TAMPERING})

@@ -5,19 +5,21 @@ become a number. Candidates never run in the calling process, and no scoring pro
 """
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from outpace.errors import InfrastructureError
-from outpace.grade.pipeline import Submission, check, time_verdicts
+from outpace.grade.group import GroupInFlight
 from outpace.grade.settings import GradeSettings
 from outpace.sandbox.pool import Pool
-from outpace.schema import Isolation, Outcome, Sandbox, Task, Verdict
+from outpace.schema import Isolation, Sandbox, Task, Verdict
 
-T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Grader:
@@ -33,6 +35,7 @@ class Grader:
         self.failures: Counter[str] = Counter()
         """Our own failures by error name; the samples hit have no verdict."""
         self.first_failure: str | None = None
+        self._busy = _BusyClock()
         self._workers = workers
         self._pool: Pool | None = None
         self._lock = threading.Lock()
@@ -65,9 +68,20 @@ class Grader:
             )
         return group.result()
 
-    def open_group(self, task: Task, size: int) -> "GroupInFlight":
+    def open_group(self, task: Task, size: int) -> GroupInFlight:
         """Start a group whose completions arrive one by one; each is checked as soon as it is added."""
         return GroupInFlight(self, task, size)
+
+    def submit(self, job: Callable[Concatenate[Sandbox, P], R], *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
+        """Run one of our own functions in a scoring process, beside its sandbox."""
+        future = self.pool.submit(job, *args, **kwargs)
+        self._busy.watch(future)
+        return future
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds so far in which at least one completion was being graded."""
+        return self._busy.read_s()
 
     def isolation(self) -> Isolation:
         """The isolation in force in the scoring processes."""
@@ -103,88 +117,30 @@ class Grader:
         self.close()
 
 
-class GroupInFlight:
-    """The completions of one prompt while they are still arriving: checked on arrival, timed when all are there."""
+class _BusyClock:
+    """Seconds in which at least one of the jobs that it watches was in flight."""
 
-    def __init__(self, grader: Grader, task: Task, size: int) -> None:
-        if size < 1:
-            raise ValueError(f"a group needs at least one completion, got {size}")
-        self.error: InfrastructureError | None = None
-        self._grader, self._task = grader, task
-        self._verdicts_G: list[Verdict | None] = [None] * size
-        self._added_G = [False] * size
-        self._missing = size
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._done: Future[list[Verdict | None]] = Future()
+        self._jobs = 0
+        self._since_s = self._total_s = 0.0
 
-    def add(self, index: int, completion: str, *, finished: bool = True, answer: str | None = None) -> None:
-        """Hand in completion `index` of the group; returns at once."""
-        if self._added_G[index]:
-            raise ValueError(f"completion {index} of this group was added before")
-        self._added_G[index] = True
-        submission = Submission(completion=completion, finished=finished, answer=answer)
-        future = self._grader.pool.submit(check, self._task, submission, self._grader.settings)
-        future.add_done_callback(lambda done: self._checked(index, done))
-
-    def done(self) -> bool:
-        """Whether every completion has its final verdict."""
-        return self._done.done()
-
-    def result(self, timeout_s: float | None = None) -> list[Verdict | None]:
-        """Wait for the verdicts, in the order of their indices; None where we failed.
-
-        Raises TaskError when the task itself is broken.
-        """
-        if not all(self._added_G):
-            raise ValueError(f"{self._added_G.count(False)} completions of this group were never added")
-        return self._done.result(timeout_s)
-
-    def _checked(self, index: int, future: "Future[Verdict]") -> None:
-        verdict = self._verdict_or_none(future)
+    def watch(self, job: "Future[Any]") -> None:
+        """Count from now until the job ends."""
         with self._lock:
-            self._verdicts_G[index] = verdict
-            self._missing -= 1
-            complete = self._missing == 0
-        if complete and not self._done.done():
-            self._time()
+            self._since_s = time.monotonic() if self._jobs == 0 else self._since_s
+            self._jobs += 1
+        job.add_done_callback(lambda _: self._ended())
 
-    def _time(self) -> None:
-        settings = self._grader.settings
-        correct = [v for v in self._verdicts_G if v is not None and v.outcome is Outcome.CORRECT]
-        if not (correct and settings.measure_speed and self._task.is_timed):
-            self._done.set_result(self._verdicts_G)
-            return
-        try:
-            future = self._grader.pool.submit(time_verdicts, self._task, correct, settings)
-        except Exception as error:  # the pool was closed meanwhile
-            self._done.set_exception(error)
-            return
-        future.add_done_callback(self._timed)
+    def read_s(self) -> float:
+        """The total so far."""
+        with self._lock:
+            return self._total_s + (time.monotonic() - self._since_s if self._jobs else 0.0)
 
-    def _timed(self, future: "Future[list[Verdict]]") -> None:
-        """When we fail to time, the verdict is lost too: a correct program without speed would be underpaid."""
-        verdicts = self._verdict_or_none(future)
-        timed = iter(verdicts or [])
-        if self._done.done():
-            return
-        self._done.set_result(
-            [
-                next(timed, None) if verdict is not None and verdict.outcome is Outcome.CORRECT else verdict
-                for verdict in self._verdicts_G
-            ]
-        )
-
-    def _verdict_or_none(self, future: "Future[T]") -> T | None:
-        """The result, None when we failed; a broken task ends the whole group with its error."""
-        error = future.exception() if not future.cancelled() else InfrastructureError("grading was cancelled")
-        if error is None:
-            return future.result()
-        if isinstance(error, InfrastructureError):
-            self._grader.note_failure(error)
-            self.error = self.error or error
-        elif not self._done.done():
-            self._done.set_exception(error)
-        return None
+    def _ended(self) -> None:
+        with self._lock:
+            self._jobs -= 1
+            self._total_s += time.monotonic() - self._since_s if self._jobs == 0 else 0.0
 
 
 def _isolation(sandbox: Sandbox) -> Isolation:

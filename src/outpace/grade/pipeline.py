@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from outpace.errors import TaskError
 from outpace.extract import extract
+from outpace.fingerprint import fingerprint
 from outpace.grade.checker import run_test_code
 from outpace.grade.hidden_tests import run_hidden_tests
 from outpace.grade.settings import GradeSettings
@@ -56,16 +57,24 @@ def check(sandbox: Sandbox, task: Task, submission: Submission, settings: GradeS
     return _verdict(sandbox, task, found.candidate, report, execution.failure, execution)
 
 
-def time_verdicts(
-    sandbox: Sandbox, task: Task, verdicts_G: Sequence[Verdict], settings: GradeSettings
-) -> list[Verdict]:
-    """Measure the correct ones of a group together, interleaved on the same inputs; the others pass unchanged."""
-    correct = [i for i, verdict in enumerate(verdicts_G) if verdict.outcome is Outcome.CORRECT]
-    sources = [candidate.source for i in correct if (candidate := verdicts_G[i].candidate) is not None]
-    timed = list(verdicts_G)
-    for i, measured in zip(correct, time_group(sandbox, task, sources, input_rng(settings), settings), strict=True):
-        timed[i] = _with_timing(verdicts_G[i], measured)
-    return timed
+def time_programs(
+    sandbox: Sandbox, task: Task, sources: Sequence[str], settings: GradeSettings
+) -> list[Timing | Failure]:
+    """Measure correct programs of one group together, interleaved on the same inputs."""
+    return time_group(sandbox, task, sources, input_rng(settings), settings)
+
+
+def with_timing(verdict: Verdict, measured: Timing | Failure) -> Verdict:
+    """The verdict with its timing. A failure takes correctness back: the program was right only while untimed."""
+    if isinstance(measured, Timing):
+        return replace(verdict, timing=measured)
+    execution = verdict.execution
+    if execution is not None:
+        passed = 0 if measured.outcome is Outcome.TAMPERING else execution.tests_passed
+        execution = replace(execution, tests_passed=passed, tests_total=execution.tests_total + 1, failure=measured)
+    return replace(
+        verdict, outcome=measured.outcome, reason=measured.reason, detail=measured.detail, execution=execution
+    )
 
 
 def input_rng(settings: GradeSettings) -> random.Random:
@@ -104,23 +113,11 @@ def _verdict(
     return Verdict(
         task_id=task.id,
         outcome=Outcome.CORRECT if failure is None else failure.outcome,
+        program=fingerprint(candidate.source, task.entry_point) if failure is None else None,
         reason=None if failure is None else failure.reason,
         detail="" if failure is None else failure.detail,
         candidate=candidate,
         static=report,
         execution=execution,
         isolation=sandbox.isolation,
-    )
-
-
-def _with_timing(verdict: Verdict, measured: Timing | Failure) -> Verdict:
-    """A failure while timed takes correctness back: the program was right only while it was not being timed."""
-    if isinstance(measured, Timing):
-        return replace(verdict, timing=measured)
-    execution = verdict.execution
-    if execution is not None:
-        passed = 0 if measured.outcome is Outcome.TAMPERING else execution.tests_passed
-        execution = replace(execution, tests_passed=passed, tests_total=execution.tests_total + 1, failure=measured)
-    return replace(
-        verdict, outcome=measured.outcome, reason=measured.reason, detail=measured.detail, execution=execution
     )

@@ -19,6 +19,9 @@ class GradeSettings:
     static_preset: str = "default"
     """Rules of the static check: `default` or `article`."""
     measure_speed: bool = True
+    time_together: int = 8
+    """Correct programs of a group that are timed while its other completions are still awaited; the last ones are
+    timed when all have been checked. Those timed together meet the same inputs, side by side."""
     seed: int | None = None
     """Seed of the hidden inputs; None draws a fresh secret for each verdict."""
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)

@@ -1,12 +1,11 @@
 """Rewards against sameness: repetition within one completion, and a group that collapses to one program."""
 
-import ast
-import warnings
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from outpace.fingerprint import fingerprint
 from outpace.reward.base import PerSample, Value, passes
 from outpace.schema import Sample
 
@@ -61,57 +60,4 @@ class GroupDiversity:
 
 def _shape(sample: Sample) -> str | None:
     candidate = sample.verdict.candidate if sample.verdict else None
-    return None if candidate is None else normalized(candidate.source, sample.task.entry_point)
-
-
-def normalized(source: str, entry_point: str = "") -> str:
-    """A text that is the same for programs which differ only in names, comments, docstrings and layout.
-
-    Names bound in the source are numbered in the order in which they occur; the entry point, attributes and built-ins
-    keep theirs. The source itself is returned when it cannot be parsed.
-    """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the candidate's doubtful escapes are not ours to report
-            tree = ast.parse(source)
-        own = {name for node in ast.walk(tree) for name in _bound(node)} - {entry_point}
-        return ast.dump(_Renamer(own).visit(tree))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return source
-
-
-def _bound(node: ast.AST) -> list[str]:
-    match node:
-        case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
-            return [name]
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return [name]
-        case ast.alias(asname=str(name)):
-            return [name]
-    return []
-
-
-class _Renamer(ast.NodeTransformer):
-    """Numbers the names in `own`, and drops docstrings."""
-
-    def __init__(self, own: set[str]) -> None:
-        self._own = own
-        self._numbers: dict[str, str] = {}
-
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        for field in ("id", "arg", "name", "asname"):
-            name = getattr(node, field, None)
-            if isinstance(name, str) and name in self._own:
-                setattr(node, field, self._numbers.setdefault(name, f"v{len(self._numbers)}"))
-        if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            node.body = [statement for statement in node.body if not is_text(statement)]
-        return super().generic_visit(node)
-
-
-def is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is nothing but a text: a docstring, or a comment in disguise."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    return None if candidate is None else fingerprint(candidate.source, sample.task.entry_point)

@@ -1,7 +1,7 @@
 """Where a step's time goes, from timestamps taken in public hooks; pure bookkeeping, no clock of its own.
 
 sample          drawing completions (with `sampler: transformers`, log-probabilities are in it)
-score_hidden    grading while completions were still being drawn
+score_hidden    grading while completions were still being drawn: seconds in which at least one was being graded
 score_exposed   grading that was waited for
 logprobs        old and reference log-probabilities
 update          forward, backward and optimiser
@@ -32,12 +32,11 @@ class PhaseClock:
         """Add seconds to one of `PHASES`."""
         self._seconds[phase] = self._seconds.get(phase, 0.0) + max(0.0, seconds)
 
-    def sampled(self, began: float, first_graded: float | None) -> None:
-        """Sampling that began at `began` has ended now; grading of its first completion began at `first_graded`."""
+    def sampled(self, began: float, graded_s: float) -> None:
+        """Sampling that began at `began` has ended now; for `graded_s` of it something was being graded."""
         now = self._now()
         self.add("sample", now - began)
-        if first_graded is not None:
-            self.add("score_hidden", now - first_graded)
+        self.add("score_hidden", graded_s)
         self._sampled = now
 
     def scoring_began(self) -> float:

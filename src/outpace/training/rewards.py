@@ -41,6 +41,11 @@ class Grades(Protocol):
 
     first_failure: str | None
 
+    @property
+    def busy_s(self) -> float:
+        """Seconds so far in which something was being graded."""
+        ...
+
     def open_group(self, task: Task, size: int) -> Group:
         """Start a group of `size` completions."""
         ...

@@ -1,12 +1,12 @@
 """Sampling for TRL's `rollout_func`: each completion is graded as soon as it ends, while others are still written.
 
-Grading a completion's tests runs beside sampling; candidates are timed when their whole group is there. A batch that
-does not fit in memory is drawn in halves. Not covered: `sampler: vllm` and `transformers`, where TRL samples and the
-rewards grade.
+Grading runs beside sampling: tests when a completion ends, timing when enough of its group are right or all are
+there. A batch that does not fit in memory is drawn in halves. Not covered: `sampler: vllm` and `transformers`, where
+TRL samples and the rewards grade.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from outpace.errors import InfrastructureError, TrainingDiverged
@@ -37,11 +37,10 @@ class StreamedRollout:
     """Rank of this process: it draws other random numbers than the others."""
     frees_memory: bool = False
     """Give the sampler's cache and graphs back before training; capturing them again costs about a second a step."""
-    _first_graded: float | None = field(default=None, init=False)
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
         """TRL's contract: ids of prompts and completions, row by row; extra fields reach the rewards."""
-        began, self._first_graded = self.clock.now, None
+        began, graded_s = self.clock.now, self.grader.busy_s
         prompts_P = prompts[:: self.num_generations]
         tasks_P = [self.tasks[prompt_key(prompt)] for prompt in prompts_P]
         groups_P = [self.grader.open_group(task, self.num_generations) for task in tasks_P]
@@ -50,7 +49,7 @@ class StreamedRollout:
         if self.frees_memory:
             forget(policy)
             free_memory()
-        self.clock.sampled(began, self._first_graded)
+        self.clock.sampled(began, self.grader.busy_s - graded_s)
         graded = [GradedGroup([row[1] for row in rows], group) for rows, group in zip(drawn, groups_P, strict=True)]
         return {
             "prompt_ids": [list(generation.prompt_ids) for rows in drawn for generation, _ in rows],
@@ -72,7 +71,6 @@ class StreamedRollout:
                 if (index, member) in found:
                     return  # this part of the batch is drawn again, in halves
                 completion = self._read(tasks_P[index], generation)
-                self._first_graded = self._first_graded or self.clock.now
                 groups_P[index].add(member, completion.text, finished=completion.finished, answer=completion.answer)
                 found[index, member] = (generation, completion)
 

@@ -11,7 +11,7 @@ import json
 import warnings
 from typing import Any
 
-from outpace.reward.variety import is_text
+from outpace.fingerprint import is_text
 from outpace.schema import Task
 
 LONGEST_TEXT = 12

@@ -296,12 +296,24 @@ class RewardVector:
     total: float | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What one child used from fork to exit, as the kernel tells."""
+
+    cpu_ns: int
+    max_rss_bytes: int
+    """Peak of its resident memory; some 10 MiB of it are the interpreter's, shared with the fork server."""
+    wall_s: float
+
+
 class Instance(Protocol):
     """A candidate loaded in a fresh child; the parent judges, the child only computes."""
 
     load_failure: Failure | None
     """Set when the source could not be loaded; calls then return this failure."""
     load_cpu_ns: int | None
+    usage: Usage | None
+    """Set by `close`."""
 
     def call(self, args: Args) -> CallResult:
         """Call the entry point with a private copy of `args`; raises InfrastructureError only when we fail."""

@@ -112,6 +112,16 @@ def test_a_generator_counts_where_the_task_returns_a_sequence_and_nowhere_else(s
         assert check(sandbox, task, Submission(completion=completion), GradeSettings()).outcome is outcome
 
 
+def test_the_memory_that_a_program_took_is_reported(sandbox: ProcessSandbox) -> None:
+    def peak(body: str) -> int:
+        verdict = check(sandbox, double_task(), Submission(completion=DOUBLE.replace("x + x", body)), GradeSettings())
+        assert verdict.execution is not None
+        assert verdict.execution.max_rss_bytes is not None
+        return verdict.execution.max_rss_bytes
+
+    assert peak("len(b"x" * 100_000_000) and x + x") > peak("x + x") + 80_000_000
+
+
 def source_of(verdict: Verdict) -> str:
     assert verdict.candidate is not None
     return verdict.candidate.source

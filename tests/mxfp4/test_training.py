@@ -9,6 +9,7 @@ import torch
 from tiny_gpt_oss import CPU, tiny_config, write_checkpoint
 
 from outpace.policy.mxfp4 import is_packed, random_network
+from outpace.policy.mxfp4.experts import FAMILIES
 
 sys.path.append(str(Path(__file__).parents[1] / "training"))  # its tiny tasks, grader and tokenizer
 
@@ -54,6 +55,12 @@ def test_its_reward_rises_and_every_family_is_trained(tmp_path, checkpoint):
     means = [statistics.fmean(row["reward"] for row in run.folder.samples(step)) for step in range(1, 17)]
     assert statistics.fmean(means[-4:]) > statistics.fmean(means[:4]) + 0.25  # two standard errors are 0.1
     assert "gate_up_proj" in run.printed
+    assert "weights in 4 bits" in run.printed
+    record = run.folder.read_json("provenance.json")
+    assert record["policy"]["storage"].startswith("experts mxfp4")
+    assert record["weights"]["kept"]["four_bit"] > 0
+    assert set(record["weights"]["trained_by_family"]) == {"q_proj", "k_proj", "v_proj", "o_proj", *FAMILIES}
+    assert record["weights"]["trained"] == sum(record["weights"]["trained_by_family"].values())
     trained = run.weights(KEYS["max_steps"])
     ups = {name: tensor for name, tensor in trained.items() if "lora_B" in name}
     assert len(ups) == 2 * 6

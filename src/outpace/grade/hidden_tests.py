@@ -44,6 +44,7 @@ def run_hidden_tests(sandbox: Sandbox, task: Task, source: str, rng: random.Rand
         tests_total=total,
         failure=first,
         cpu_ns=charged_ns,
+        max_rss_bytes=None if instance.usage is None else instance.usage.max_rss_bytes,
         wall_s=time.monotonic() - started,
     )
 

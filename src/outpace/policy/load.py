@@ -159,6 +159,8 @@ def _assemble(source: Source, network: Any, tokenizer: Any) -> Policy:
     tokenizer.padding_side = "left"
     architectures = tuple(network.config.architectures or (type(network).__name__,))
     provenance = {"spec": source.spec, "architecture": architectures[0], "dtype": str(network.dtype)}
+    if (storage := getattr(network, "storage", None)) is not None:
+        provenance["storage"] = storage.describe()
     if source.folder is not None:
         provenance["sha256"] = weights_digest(source.folder)
     elif commit := getattr(network.config, "_commit_hash", None):

@@ -5,8 +5,8 @@ this machine grants. The parent judges, the child only computes: see `docs/sandb
 is not.
 """
 
-from outpace.sandbox.instance import ProcessInstance, Usage
+from outpace.sandbox.instance import ProcessInstance
 from outpace.sandbox.process import ProcessSandbox, detect
 from outpace.sandbox.settings import Layer, SandboxSettings
 
-__all__ = ["Layer", "ProcessInstance", "ProcessSandbox", "SandboxSettings", "Usage", "detect"]
+__all__ = ["Layer", "ProcessInstance", "ProcessSandbox", "SandboxSettings", "detect"]

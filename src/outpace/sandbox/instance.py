@@ -11,14 +11,13 @@ import os
 import select
 import signal
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from outpace.errors import SandboxUnavailable
 from outpace.sandbox import failures, wire
 from outpace.sandbox.channel import Channel
 from outpace.sandbox.settings import Layer
-from outpace.schema import Args, CallResult, Failure, Limits, Outcome
+from outpace.schema import Args, CallResult, Failure, Limits, Outcome, Usage
 
 if TYPE_CHECKING:
     from outpace.sandbox.forkserver import Zygote
@@ -32,15 +31,6 @@ reading follows, so that work done then can make no call look cheaper."""
 _EXIT_ALLOWANCE_NS = _IDLE_ALLOWANCE_NS + 30_000_000
 _EXIT_ALLOWANCE_NS_PER_BYTE = 0.25
 """Tearing down memory counts as the child's own CPU time: about 1 us a page, more on a busy machine."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What one child used from fork to exit, as the kernel tells."""
-
-    cpu_ns: int
-    max_rss_bytes: int
-    wall_s: float
 
 
 class _Ended(Exception):

@@ -4,6 +4,7 @@ gradient and adapters in name only are errors, not log lines.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from outpace.config import Recipe
@@ -57,14 +58,23 @@ def adapt(recipe: Recipe, model: Any) -> tuple[Any, Any | None]:
     return mxfp4.attach(model, config, dtype=kept, seed=recipe.seed), None
 
 
-def describe_trained(model: Any) -> str:
-    """What is trained, by family, for the line that opens a run."""
+def weight_counts(model: Any) -> dict[str, Any]:
+    """Numbers of weights for a run's record: all, trained, by family; if packed, also how the others are kept."""
     counts = count_parameters(model)
-    families = dict(counts.trained_by_family)
+    if not mxfp4.is_packed(model):
+        return {"all": counts.total, "trained": counts.trained, "trained_by_family": dict(counts.trained_by_family)}
+    census = asdict(mxfp4.census(model))
+    kept = {name: census.pop(name) for name in ("four_bit", "eight_bit", "on_host", "other")}
+    return {"all": sum(kept.values()) + counts.trained, "trained": counts.trained, "kept": kept, **census}
+
+
+def describe_trained(model: Any) -> list[str]:
+    """How weights are kept and what is trained, by family: the lines that open a run."""
     if mxfp4.is_packed(model):
-        families = mxfp4.census(model).trained_by_family
-    parts = ", ".join(f"{name} {number:,}" for name, number in families.items())
-    return f"trains {counts.trained:,} weights: {parts}"
+        return mxfp4.census(model).lines()
+    counts = count_parameters(model)
+    parts = ", ".join(f"{name} {number:,}" for name, number in counts.trained_by_family.items())
+    return [f"trained: {counts.trained:,} of {counts.total:,} weights ({parts or 'none'})"]
 
 
 def family_in(model: Any) -> Callable[[str], str]:

@@ -10,7 +10,8 @@ from outpace.policy import Policy
 from outpace.policy.sampler import forget
 from outpace.records import RunFolder
 from outpace.records.checkpoints import remove_incomplete
-from outpace.training.adapters import describe_trained
+from outpace.training import provenance
+from outpace.training.adapters import describe_trained, weight_counts
 from outpace.training.environment import main_process_first, rank
 from outpace.training.interrupts import Interrupted
 from outpace.training.memory import free_memory, is_out_of_memory, with_smaller_batches
@@ -65,7 +66,10 @@ def _attempt(parts: Parts, say: Callable[[str], None]) -> Fitted:
                 parts.run.discard("evaluation-after.json")  # of a run that has since been extended
     with quiet_libraries():
         trainer = build_trainer(parts)
-    say(describe_trained(trainer.model))
+    for line in describe_trained(trainer.model):
+        say(line)
+    if rank() == 0:
+        provenance.add_weights(parts.run, weight_counts(trainer.model))
     if checkpoint is not None:
         say(f"resuming from step {done} of {parts.recipe.max_steps}")
     try:

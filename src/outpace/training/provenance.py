@@ -58,6 +58,11 @@ def write(
     )
 
 
+def add_weights(run: RunFolder, counts: dict[str, Any]) -> None:
+    """Add how many weights there are, how they are kept and which are trained: known when adapters are attached."""
+    run.write_json("provenance.json", {**(run.read_json("provenance.json") or {}), "weights": counts})
+
+
 def accelerators() -> list[dict[str, Any]]:
     """Name and memory of every GPU that torch sees."""
     import torch

@@ -121,6 +121,7 @@ def assemble(config: Any, weights: Weights, *, dtype: torch.dtype, device: torch
     if storage.embedding == "host":
         table = weights.tensor("model.embed_tokens.weight", (config.vocab_size, config.hidden_size), dtype)
         network.model.embed_tokens = HostEmbedding(table.cpu(), device)
+    network.storage = storage
     _fill(network, config, weights, dtype, device)
     set_engine(network, pick_engine(device))
     network.requires_grad_(False)

@@ -119,7 +119,7 @@ def test_the_memory_that_a_program_took_is_reported(sandbox: ProcessSandbox) -> 
         assert verdict.execution.max_rss_bytes is not None
         return verdict.execution.max_rss_bytes
 
-    assert peak("len(b"x" * 100_000_000) and x + x") > peak("x + x") + 80_000_000
+    assert peak("len(b'x' * 100_000_000) and x + x") > peak("x + x") + 80_000_000
 
 
 def source_of(verdict: Verdict) -> str:

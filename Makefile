@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test check bench format clean
+.PHONY: install demo test test-kernels check bench format clean
 
 install: .venv/.installed
 
@@ -19,6 +19,11 @@ demo: install
 test: export OMP_NUM_THREADS = 1
 test: install
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# Triton (280 MB) runs the GPU kernels in its interpreter; `make test` skips them without it.
+test-kernels: install
+	$(BIN)/python -m pip install -q triton
+	$(BIN)/python -m pytest tests/mxfp4/test_kernels.py
 
 check: install
 	$(BIN)/ruff check .

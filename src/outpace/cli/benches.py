@@ -100,17 +100,18 @@ def step(
     recipe: Annotated[str, typer.Argument(help="A recipe, or the name of a shipped one.")] = "starter",
     overrides: Annotated[list[str] | None, typer.Argument(help="Settings to change: key=value ...")] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps measured, after one that is not.")] = 4,
+    sampler: Annotated[list[str] | None, typer.Option(help="group, transformers, vllm; repeat for several.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """A whole GRPO step by phases, with our sampler and with transformers' generate.
+    """A whole GRPO step by phases, with our sampler and with transformers' generate, or those named.
 
-    Example: `outpace bench step starter --steps 3`
+    Example: `outpace bench step starter --steps 3 --sampler group --sampler vllm`
     """
     from outpace.bench import step as bench
     from outpace.config import load_recipe
 
     with waiting("training a few steps with each sampler", quiet=as_json):
-        figures = bench.run(load_recipe(recipe, overrides or ()), steps=steps)
+        figures = bench.run(load_recipe(recipe, overrides or ()), steps=steps, samplers=sampler or bench.SAMPLERS)
     _show(figures, as_json)
 
 

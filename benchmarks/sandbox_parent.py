@@ -3,15 +3,13 @@
     python benchmarks/sandbox_parent.py --gigabytes 0 1 10 --torch
 
 A trainer holds gigabytes. The scoring processes are exec'd, so its size costs them nothing; a harness that forks copies
-the caller's page tables for every program. One core each; memory is really touched.
+the caller's page tables for every program. One core each; memory is what `malloc` gives, and really touched.
 """
 
 import argparse
 import json
 import os
 from pathlib import Path
-
-import numpy as np
 
 from outpace.bench.sandbox import human_eval, turn
 from outpace.sandbox.pool import Pool
@@ -40,10 +38,10 @@ def main() -> None:
     if options.torch:
         import torch  # noqa: F401 - only its presence counts
     human_eval(_HOST)  # type: ignore[arg-type]
-    held = np.ones(0)
+    held = bytearray()
     with Pool(workers=1) as pool:
         for gigabytes in sorted(options.gigabytes):
-            held = np.ones(int(gigabytes * 1e9 / 8))
+            held = bytearray(b"x") * int(gigabytes * 1e9)
             ours = per_second(pool.submit(turn, "outpace", options.seconds).result())
             other = per_second(theirs(options.seconds))
             pages = int(Path("/proc/self/statm").read_text().split()[1])

@@ -254,10 +254,10 @@ class Verdict:
     candidate: Candidate | None = None
     static: StaticReport | None = None
     execution: Execution | None = None
-    program: str | None = None
-    """Fingerprint of a correct program: equal for spellings of the same one."""
     timing: Timing | None = None
     isolation: Isolation | None = None
+    program: str | None = None
+    """Fingerprint of a correct program: equal for spellings of the same one."""
 
     @property
     def share_passed(self) -> float:

@@ -47,6 +47,7 @@ def test_the_fields_of_a_verdict_keep_their_names_and_order() -> None:
         "execution",
         "timing",
         "isolation",
+        "program",
     ]
 
 

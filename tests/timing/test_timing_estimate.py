@@ -205,6 +205,13 @@ def test_without_a_calm_trial_the_pace_is_divided_out_and_the_interval_is_wide()
     assert t.note == "never at a calm pace"
 
 
+def test_a_single_calm_trial_among_busy_ones_is_no_measure():
+    reference = at_pace([[4 * MS, 4 * MS]] * 2, (1.0, 1.0))
+    odd = estimate(at_pace([[1 * MS, 3.6 * MS]], (1.0, 1.8)) + at_pace([[3.6 * MS, 3.6 * MS]], (1.8, 1.8)), reference)
+    assert odd.note == "never at a calm pace"
+    assert odd.high / odd.low > 1.4
+
+
 def test_a_spill_is_paid_for_also_in_a_trial_at_a_busy_pace():
     reference = at_pace([[4 * MS] * 3] * 2, (1.0, 1.0, 1.0))
     honest = estimate(at_pace([[2 * MS] * 3] * 2, (1.0, 1.0, 1.0)), reference)

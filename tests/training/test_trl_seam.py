@@ -18,7 +18,7 @@ from outpace.policy import load
 from outpace.training.adapters import GradientReach, check_targets, lora_config
 from outpace.training.precision import Precision
 from outpace.training.settings import TEXTBOOK, config_arguments
-from outpace.training.trl_seam import config_class, loadable_again, quiet_libraries, trainer_class
+from outpace.training.trl_seam import LOGPS, config_class, loadable_again, quiet_libraries, trainer_class
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +33,16 @@ CPU = Precision(device="cpu", dtype="float32", bf16=False, fp16=False)
 def test_grpo_still_takes_a_rollout_function() -> None:
     assert "rollout_func" in inspect.signature(trl.GRPOTrainer.__init__).parameters
     assert inspect.isfunction(trl.GRPOTrainer.create_model_card)
+
+
+@pytest.mark.parametrize("trainer", [trl.GRPOTrainer, trl.RLOOTrainer])
+def test_log_probabilities_are_still_computed_where_we_cut_the_padding_off(trainer: type) -> None:
+    names = list(inspect.signature(getattr(trainer, LOGPS)).parameters)[:8]
+    assert names == [
+        "self", "model", "input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy",
+        "compute_aux_loss",
+    ]  # fmt: skip
+    assert LOGPS in inspect.getsource(trainer._compute_loss)
 
 
 @pytest.mark.parametrize("name", ["on_step_begin", "on_pre_optimizer_step", "on_step_end", "on_log", "on_save"])

@@ -126,11 +126,13 @@ def _shown(readings_P: Sequence[ProcessReadings], settings: TimingSettings) -> l
 def _pooled(shown_P: Sequence[_Process], tolerated: float = math.inf) -> tuple[Sequence[float], bool]:
     """The trials of all processes that count, and whether they ran at a calm pace.
 
-    No trial is cheaper than the mean of its process divided by the spill that is `tolerated`.
+    No trial is cheaper than the mean of its process divided by the spill that is `tolerated`. One calm trial among
+    others is no measure: its pace may have been misread.
     """
     calm_ns = [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in process.calm_ns]
     even_ns = [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in process.even_ns]
-    return calm_ns or even_ns, bool(calm_ns)
+    is_calm = len(calm_ns) >= min(2, len(even_ns))
+    return calm_ns if is_calm else even_ns, is_calm
 
 
 def _price(pool_ns: Sequence[float]) -> Price:

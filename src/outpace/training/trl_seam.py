@@ -2,6 +2,7 @@
 
 - `rollout_func` of GRPOTrainer is experimental: its call, its keys, and that extra fields reach the rewards.
 - `create_model_card` writes a README into the run folder at every save; ours does nothing.
+- `_get_per_token_logps_and_entropies` of GRPOTrainer and RLOOTrainer computes log-probabilities, from ids and a mask.
 - With beta above 0 and every weight trained, the reference model is loaded again from `config.name_or_path`.
 - Prompts come in the order of the rows when `shuffle_dataset` is off, each repeated `num_generations` times.
 """
@@ -14,8 +15,10 @@ from functools import cache
 from typing import Any
 
 from outpace.policy import Policy
+from outpace.training.trimming import without_padding
 
 TRAINERS = {"grpo": "GRPOTrainer", "rloo": "RLOOTrainer", "sft": "SFTTrainer", "dpo": "DPOTrainer"}
+LOGPS = "_get_per_token_logps_and_entropies"
 CONFIGS = {"grpo": "GRPOConfig", "rloo": "RLOOConfig", "sft": "SFTConfig", "dpo": "DPOConfig"}
 
 
@@ -29,7 +32,27 @@ def trainer_class(method: str) -> Any:
     def create_model_card(self: Any, *args: Any, **kwargs: Any) -> None:
         """The run folder has a report of its own."""
 
-    return type(TRAINERS[method], (base,), {"create_model_card": create_model_card, "__doc__": base.__doc__})
+    members: dict[str, Any] = {"create_model_card": create_model_card, "__doc__": base.__doc__}
+    if hasattr(base, LOGPS):
+        members[LOGPS] = _without_padding(getattr(base, LOGPS))
+    return type(TRAINERS[method], (base,), members)
+
+
+def _without_padding(padded: Any) -> Any:
+    """TRL's log-probabilities, from batches cut to the length of their rows, where that is safe."""
+
+    def logps_and_entropies(
+        self: Any, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
+    ) -> Any:
+        def compute(ids: Any, mask: Any, keep: int) -> Any:
+            return padded(self, model, ids, mask, keep, **options)
+
+        asked = {name for name, value in options.items() if value is not None and value is not False}
+        if self.accelerator.num_processes > 1 or asked - {"batch_size", "compute_entropy"}:  # images, or MoE's loss
+            return compute(input_ids, attention_mask, logits_to_keep)
+        return *without_padding(lambda *given: compute(*given)[:2], input_ids, attention_mask, logits_to_keep), None
+
+    return logps_and_entropies
 
 
 def config_class(method: str) -> Any:

@@ -2,7 +2,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as effort
 from hypothesis import strategies as st
 
@@ -93,6 +93,7 @@ def test_a_reference_that_scatters_raises_the_noise_floor(apart):
 
 @PATIENT
 @given(st.lists(st.lists(ODD, max_size=3), max_size=3), st.lists(st.lists(ODD, max_size=3), max_size=3), ODD, ODD)
+@example([[1000.0, 1e220], [1e308, 1e308]], [[1e222, 1000]], None, 1e308)
 def test_any_reading_whatever_gives_finite_numbers_inside_the_documented_range(candidate, reference, load, warmup):
     settings = TimingSettings()
     t = estimate(processes(candidate, load_ns=load, warmup_ns=warmup), processes(reference), settings)

@@ -23,7 +23,10 @@ from outpace.schema import Timing
 from outpace.timing.settings import TimingSettings
 
 Reading = float | None
-"""One charge in nanoseconds; None, NaN, infinite or below the floor: void."""
+"""One charge in nanoseconds; None, NaN, absurdly large or below the floor: void."""
+
+_MOST_NS = 1e18
+"""Thirty years: what exceeds it is no reading."""
 
 _DOUBT_OF_NULL = 0.2
 """How uncertain the cost of an empty call is. Taking off less of it pulls a ratio towards 1, so the interval is that
@@ -231,7 +234,7 @@ def _finite(readings: Iterable[Reading]) -> list[float]:
 
 
 def _usable(ns: float, settings: TimingSettings) -> bool:
-    return math.isfinite(ns) and ns >= settings.floor_ns
+    return settings.floor_ns <= ns <= _MOST_NS
 
 
 def _net(ns: float, null_ns: float, settings: TimingSettings) -> float:

@@ -35,6 +35,9 @@ _LATER_CALLS = 3
 _SLACK_WHEN_FAR = 0.1
 """A ratio far from 1 need not be known as well: the interval may be this share of its logarithm."""
 
+_SLACK_WHEN_EQUAL = 1.5
+"""An interval around 1 may be this much wider: inside the noise nothing is earned, whatever the ratio is."""
+
 
 def null_source(entry_point: str) -> str:
     """Source of a program that does nothing: it keeps the argument of its first call and returns that ever after.
@@ -201,8 +204,10 @@ class _Race:
 
     def _is_unclear(self, g: int, timing_G: Mapping[int, Timing]) -> bool:
         settings, mine = self._settings, timing_G[g]
-        width = _half_width(mine)
-        if width > max(settings.clear_half_width, _SLACK_WHEN_FAR * abs(math.log(mine.ratio))):
+        width, apart = _half_width(mine), abs(math.log(mine.ratio))
+        is_equal = apart < settings.noise_floor and mine.bound_nearest_1 == 1.0
+        clear = settings.clear_half_width * (_SLACK_WHEN_EQUAL if is_equal else 1.0)
+        if width > max(clear, _SLACK_WHEN_FAR * apart):
             return True
         return any(  # two candidates that differ by less than twice the noise earn the same anyway
             2 * settings.noise_floor < abs(math.log(mine.ratio / theirs.ratio)) < math.hypot(width, _half_width(theirs))

@@ -35,7 +35,7 @@ class TimingSettings:
 
     clear_half_width: float = 0.02
     """A candidate whose interval is wider than this (relative half-width) gets more calls, then another pair."""
-    confirm_below: float = 0.1
+    confirm_below: float = 0.15
     """A difference that counts, but is smaller than this, is confirmed by one pair more than `min_pairs`."""
     min_half_width: float = 0.015
     """No interval is narrower than this, however little the trials scatter."""

@@ -118,6 +118,19 @@ def test_a_group_is_timed_in_parts_while_its_last_completion_is_awaited() -> Non
     assert all(verdict is not None and verdict.timing is not None for verdict in verdicts)
 
 
+def test_verdicts_are_handed_out_once_however_checks_and_timings_end() -> None:
+    task, programs = tasks.get("sequences/prefix_sums"), [f"{LOOP[:-4]}\n# {n}\n```" for n in range(6)]
+    programs = [
+        program.replace("total, sums = 0, []", f"total, sums = {n} - {n}, []") for n, program in enumerate(programs)
+    ]
+    settings = GradeSettings(sandbox=SandboxSettings(allow_weak_isolation=True), time_together=1)
+    with Grader(workers=2, settings=settings) as grader:
+        for _ in range(5):
+            verdicts = grader.grade_group([*programs, WRONG], task)
+            assert outcomes(verdicts) == [Outcome.CORRECT] * 6 + [Outcome.WRONG]
+        assert grader.failures.total() == 0
+
+
 def test_the_grader_says_how_long_it_was_busy(grader: Grader) -> None:
     before_s = grader.busy_s
     assert grader.busy_s == before_s

@@ -49,6 +49,7 @@ class GroupInFlight:
         self._timings: dict[str, Timing | Failure | None] = {}
         """By fingerprint; None while the program is being timed, and for good when we failed to."""
         self._timing_jobs = 0
+        self._is_over = False
         self._lock = threading.Lock()
         self._done: Future[list[Verdict | None]] = Future()
 
@@ -102,7 +103,8 @@ class GroupInFlight:
             batch, self._waiting = (self._waiting, {}) if is_due else ({}, self._waiting)
             self._timings.update(dict.fromkeys(batch))
             self._timing_jobs += bool(batch)
-            is_over = self._unchecked == 0 and self._timing_jobs == 0
+            is_over = self._unchecked == 0 and self._timing_jobs == 0 and not self._is_over
+            self._is_over = self._is_over or is_over
         if batch:
             self._time(batch)
         elif is_over and not self._done.done():

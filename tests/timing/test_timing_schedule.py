@@ -7,6 +7,7 @@ from simulated_machine import Program, SimulatedMachine, counter_inputs, is_echo
 from outpace.errors import InfrastructureError
 from outpace.schema import Failure, Outcome, Timing
 from outpace.timing import TimingSettings, measure_group
+from outpace.timing.lane import Lane
 from outpace.timing.pace import Pacer
 
 QUIET = {"process_bias": 0.0, "trial_noise": 0.0}
@@ -257,6 +258,21 @@ def test_a_process_of_the_last_pair_is_called_again_while_its_verdict_is_unclear
     first, second = measure(SimulatedMachine(**QUIET), [steady, erratic], settings=settings)
     assert [len(ns_T) for ns_T in first.candidate_ns_PT] == [3, 3]
     assert [len(ns_T) for ns_T in second.candidate_ns_PT] == [3, 8]
+
+
+@pytest.mark.parametrize(
+    ("paces", "warmup", "trial"), [((2, 1, 2), 1.0, 2.0), ((2, 2, 1), 2.0, 2.0), ((1, 1, 1), 1.0, 1.0)]
+)
+def test_a_first_answer_is_busy_when_both_ends_were_and_a_trial_when_one_was(paces, warmup, trial):
+    pacer = Pacer(lambda: 30_000)
+    pacer.read()
+    lane = Lane(SimulatedMachine(**QUIET).opener(Program())(), pacer, TimingSettings())
+    before, between, after = (30_000 * pace for pace in paces)
+    readings = iter([between, after])
+    pacer.read = lambda: next(readings)
+    lane.run(0, (0,), before)
+    lane.run(1, (1,), between)
+    assert (lane.readings().warmup_pace, lane.readings().paces_T) == (warmup, (trial,))
 
 
 def test_raw_readings_are_kept_pair_by_pair():

@@ -42,8 +42,10 @@ class Lane:
         if result.failure is not None:
             self.failure = result.failure
         else:
+            # A trial must be calm at both ends; the first answer, which sets a least price, is busy only if both were.
+            pick = max if self._charges_ns else min
+            self._paces_ns.append(pick(pace_ns, after_ns))
             self._charges_ns.append(result.cpu_ns)
-            self._paces_ns.append(max(pace_ns, after_ns))
             self._values[turn] = self.last_value = result.value
         return after_ns
 

@@ -42,8 +42,10 @@ def _without_padding(padded: Any) -> Any:
     """TRL's log-probabilities, from batches cut to the length of their rows, where that is safe."""
 
     def logps_and_entropies(
-        self: Any, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
+        self: Any, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, *more: Any, **options: Any
     ) -> Any:
+        options |= zip(("batch_size", "compute_entropy", "compute_aux_loss"), more, strict=False)
+
         def compute(ids: Any, mask: Any, keep: int) -> Any:
             return padded(self, model, ids, mask, keep, **options)
 

@@ -4,6 +4,7 @@ import ast
 import hashlib
 from contextlib import suppress
 
+from outpace.schema import Verdict
 from outpace.source import parse
 
 _NAME_FIELDS = frozenset({"id", "arg", "name", "names", "asname"})
@@ -23,6 +24,13 @@ def fingerprint(source: str, entry_point: str) -> str:
         with suppress(RecursionError):
             form = _Form(tree, entry_point).of(tree)
     return hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def program_of(verdict: Verdict, entry_point: str) -> str | None:
+    """The fingerprint of a verdict's program, read from it where grading has noted it; None when no code was found."""
+    if verdict.program is not None or verdict.candidate is None:
+        return verdict.program
+    return fingerprint(verdict.candidate.source, entry_point)
 
 
 class _Form:

@@ -6,7 +6,7 @@ from typing import Any
 
 from outpace.evaluate.programs import imports_only_stdlib
 from outpace.evaluate.settings import Completion
-from outpace.fingerprint import fingerprint
+from outpace.fingerprint import program_of
 from outpace.schema import Isolation, Outcome, Task, Timing, Verdict
 
 _BREACHES = frozenset({Outcome.FORBIDDEN, Outcome.TAMPERING})
@@ -100,7 +100,7 @@ def _facts(task: Task, verdict: Verdict, source: str | None) -> dict[str, Any]:
         "compliant": static is not None and static.is_compliant and verdict.outcome not in _BREACHES,
         "tests_passed": execution.tests_passed if execution else 0,
         "tests_total": execution.tests_total if execution else 0,
-        "program": fingerprint(source, task.entry_point) if is_correct and source is not None else None,
+        "program": program_of(verdict, task.entry_point) if is_correct else None,
         **(_speed(verdict.timing) if is_correct and verdict.timing else {}),
     }
 

@@ -5,7 +5,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from outpace.fingerprint import fingerprint
+from outpace.fingerprint import program_of
 from outpace.reward.base import PerSample, Value, passes
 from outpace.schema import Sample
 
@@ -59,5 +59,4 @@ class GroupDiversity:
 
 
 def _shape(sample: Sample) -> str | None:
-    candidate = sample.verdict.candidate if sample.verdict else None
-    return None if candidate is None else fingerprint(candidate.source, sample.task.entry_point)
+    return program_of(sample.verdict, sample.task.entry_point) if sample.verdict else None

@@ -205,8 +205,7 @@ class _Race:
     def _is_unclear(self, g: int, timing_G: Mapping[int, Timing]) -> bool:
         settings, mine = self._settings, timing_G[g]
         width, apart = _half_width(mine), abs(math.log(mine.ratio))
-        is_equal = apart < settings.noise_floor and mine.bound_nearest_1 == 1.0
-        clear = settings.clear_half_width * (_SLACK_WHEN_EQUAL if is_equal else 1.0)
+        clear = settings.clear_half_width * (_SLACK_WHEN_EQUAL if apart < settings.noise_floor else 1.0)
         if width > max(clear, _SLACK_WHEN_FAR * apart):
             return True
         return any(  # two candidates that differ by less than twice the noise earn the same anyway

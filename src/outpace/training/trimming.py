@@ -6,7 +6,6 @@ masked, and positions are relative. Not covered: several processes, whose passes
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,7 +64,6 @@ def group_by_length(prompts: Sequence[int], completions: Sequence[int], per_pass
     order = sorted(range(len(completions)), key=lambda row: (completions[row], prompts[row]))
     cuts = sorted({round(k * len(order) / _MOST_CUTS) for k in range(_MOST_CUTS + 1)})
 
-    @cache
     def cost(i: int, j: int) -> int:
         rows = order[cuts[i] : cuts[j]]
         return len(rows) * (max(prompts[row] for row in rows) + max(completions[row] for row in rows)) + per_pass

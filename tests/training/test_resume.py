@@ -294,6 +294,8 @@ from runs import TinyRun
 run = TinyRun(Path(sys.argv[1]), Path(sys.argv[2]), max_steps=8, save_steps=2)
 print("start", flush=True)
 run.train()
+import torch
+assert not torch.distributed.is_initialized()
 """
 
 

@@ -1,5 +1,6 @@
 """What must be set before torch, transformers and TRL are imported, and what the launcher says about processes."""
 
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,6 +49,20 @@ def main_process_first() -> Iterator[None]:
 
     with PartialState(timeout=timedelta(hours=2)).main_process_first():
         yield
+
+
+def leave_processes() -> None:
+    """Part from the other processes after the last common step; nothing with one process.
+
+    A process that ends while its communication threads still run is now and then aborted: a thread that gives back a
+    tensor then waits for an interpreter that is gone.
+    """
+    if processes() == 1:
+        return
+    from accelerate import PartialState
+
+    gc.collect()  # what trained holds the group through cycles; its threads end with the last who does
+    PartialState().destroy_process_group()
 
 
 def _number(name: str, default: int) -> int:

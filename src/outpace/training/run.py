@@ -23,7 +23,7 @@ from outpace.schema import Task
 from outpace.training import provenance
 from outpace.training.choice import choose_sampler
 from outpace.training.early_warnings import EarlyWarnings
-from outpace.training.environment import processes, rank
+from outpace.training.environment import leave_processes, processes, rank
 from outpace.training.evaluations import eval_settings, load_task_sets, stored
 from outpace.training.fit import Fitted, fit
 from outpace.training.interrupts import Interrupts
@@ -119,6 +119,7 @@ def train(recipe: Recipe, run: RunFolder, console: Console, collaborators: Colla
             reload=lambda: load_policy(recipe, precision, parts_of),
             say=progress.say,
         )
+        leave_processes()
         after = None if fitted.interrupted else measured("after", fitted.policy)
     return TrainResult(
         run=run.path,

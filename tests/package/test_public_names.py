@@ -35,6 +35,13 @@ def test_import_outpace_loads_nothing_but_itself() -> None:
     assert found.stdout.strip() == "['outpace', 'outpace.version']"
 
 
+def test_the_package_runs_as_a_module_as_the_command_does() -> None:
+    command = [sys.executable, "-m", "outpace", "tasks", "check", "no-such-set"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert ran.stderr.startswith("outpace: ")
+
+
 def test_the_fields_of_a_verdict_keep_their_names_and_order() -> None:
     names = [field.name for field in dataclasses.fields(schema.Verdict)]
     assert names == [

@@ -13,11 +13,11 @@ Judge = Callable[[Any, Args], bool]
 
 
 class Lane:
-    """Calls one instance again and again, until it fails or has had its share."""
+    """Calls one instance again and again, until it fails or has had its share: `trials` calls at a calm pace."""
 
-    def __init__(self, instance: Instance, pacer: Pacer, settings: TimingSettings) -> None:
+    def __init__(self, instance: Instance, pacer: Pacer, settings: TimingSettings, trials: int) -> None:
         self.failure: Failure | None = instance.load_failure
-        self._instance, self._pacer, self._settings = instance, pacer, settings
+        self._instance, self._pacer, self._settings, self._trials = instance, pacer, settings, trials
         self._charges_ns: list[int | None] = []
         self._paces_ns: list[int] = []
         self._values: dict[int, Any] = {}
@@ -33,7 +33,7 @@ class Lane:
     def wants_more(self, *, is_unclear: bool = False) -> bool:
         """Whether it may be called again and should: the verdict is unclear, or too few trials were calm so far."""
         calm = sum(self._pacer.is_calm(pace_ns) for pace_ns in self._paces_ns[1:])
-        return (is_unclear or calm < self._settings.trials) and not self.is_spent()
+        return (is_unclear or calm < self._trials) and not self.is_spent()
 
     def run(self, turn: int, args: Args, pace_ns: int) -> int:
         """Call once in round `turn`, `pace_ns` being the pace before it; returns the pace after it."""

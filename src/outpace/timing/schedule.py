@@ -5,16 +5,19 @@ a pair all of them answer the same few fresh inputs, side by side: the candidate
 so that no candidate runs when its answer already exists. A program answers its inputs of a round in a row, because the
 first call after another process has run finds cold caches. Values are judged when every process of the pair has ended.
 Rounds are added while few trials were calm, and, once there are enough pairs, rounds and then pairs while a verdict is
-unclear: its interval is wide, or two candidates are too close to be ordered.
+unclear: its interval is wide for what depends on it, or two candidates are too close to be ordered. Less depends on it
+far from 1, and in a group whose speeds differ widely, since advantages are relative to the group's spread.
 
 Not covered: pinning and clocks (the sandbox's), and running two measurements on one core (the pool's).
 """
 
 import math
 import random
+import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TypeVar
 
 from outpace.errors import InfrastructureError
@@ -35,8 +38,11 @@ _LATER_CALLS = 3
 _SLACK_WHEN_FAR = 0.1
 """A ratio far from 1 need not be known as well: the interval may be this share of its logarithm."""
 
-_SLACK_WHEN_EQUAL = 1.5
+_SLACK_WHEN_EQUAL = 1.7
 """An interval around 1 may be this much wider: inside the noise nothing is earned, whatever the ratio is."""
+
+_SLACK_IN_SPREAD, _MOST_SLACK_IN_SPREAD = 0.1, 0.05
+"""An interval may be this share of the standard deviation of the group's log-ratios wide, up to a limit."""
 
 
 def null_source(entry_point: str) -> str:
@@ -87,7 +93,7 @@ def measure_group(  # noqa: PLR0913 - every collaborator is passed in, none is l
         race = _Race(
             together, open_reference, open_null, settings, rng or random.Random(), pacer or pacer_of_this_thread()
         )
-        results += race.run(next_args, judge, trusted=clock == "exact")
+        results += race.run(next_args, judge, is_trusted=clock == "exact")
     return results
 
 
@@ -110,37 +116,49 @@ class _Race:
         """For each candidate the lanes of its pairs: its own and the reference's."""
         self._failure_G: list[Failure | None] = [None] * len(open_candidate_G)
         self._null: Lane | None = None
+        self._is_trusted = True
+        self._known: dict[int, Timing] = {}
+        """Timings of the candidates that have not failed, from all readings so far; empty: to be estimated anew."""
 
-    def run(self, next_args: Callable[[], Args], judge: Judge, *, trusted: bool) -> list[Timing | Failure]:
+    def run(self, next_args: Callable[[], Args], judge: Judge, *, is_trusted: bool) -> list[Timing | Failure]:
         """Add pairs until every verdict is clear or the effort is used up."""
+        self._is_trusted = is_trusted
         self._pacer.begin(self._settings)
         give_up_s = time.monotonic() + self._settings.group_budget_s
         entrants = list(range(len(self._open_G)))
         while entrants:
             self._run_pair(entrants, next_args, judge)
             entrants = self._short_of_pairs() if time.monotonic() < give_up_s else []
-        return [failure or self._timing(g, trusted=trusted) for g, failure in enumerate(self._failure_G)]
+        return [failure or self._verdict(g) for g, failure in enumerate(self._failure_G)]
+
+    def _verdict(self, g: int) -> Timing:
+        """The final timing; a small difference that was never confirmed gets the interval of a lone pair."""
+        timing = self._timings()[g]
+        if not self._is_unconfirmed(g, timing):
+            return timing
+        margin = math.exp(max(self._settings.single_half_width - _half_width(timing), 0.0))
+        return replace(timing, low=timing.low / margin, high=timing.high * margin)
 
     def _run_pair(self, entrants: Sequence[int], next_args: Callable[[], Args], judge: Judge) -> None:
         """One fresh process of everybody: a warm-up and the trials, then the judgement of all values."""
         inputs: list[Args] = []
+        trials = self._settings.later_trials if any(self._pairs_G) else self._settings.trials
         with ExitStack() as processes:
-            reference = self._start(self._open_reference, processes)
-            null = self._start(self._open_null, processes) if self._open_null and self._null is None else None
-            lane_G = {g: self._start(self._open_G[g], processes) for g in self._shuffled(entrants)}
+            reference = self._start(self._open_reference, trials, processes)
+            null = self._start(self._open_null, trials, processes) if self._open_null and self._null is None else None
+            lane_G = {g: self._start(self._open_G[g], trials, processes) for g in self._shuffled(entrants)}
             for g, lane in lane_G.items():
                 self._pairs_G[g].append((lane, reference))
             lanes = list(lane_G.values())
             while not inputs or lanes or reference.wants_more():
-                fresh = [next_args() for _ in range(_LATER_CALLS if inputs else 1 + self._settings.trials)]
+                fresh = [next_args() for _ in range(_LATER_CALLS if inputs else 1 + trials)]
                 for lane in (*self._shuffled(lanes), reference):
                     self._run_calls(lane, len(inputs), fresh)
                 _require(reference)
                 if null and not inputs:
                     self._run_calls(null, 0, [(reference.last_value,), *fresh])
                 inputs += fresh
-                unclear = self._unclear()
-                lanes = [lane for g, lane in lane_G.items() if lane.wants_more(is_unclear=g in unclear)]
+                lanes = [lane for g, lane in lane_G.items() if lane.wants_more(is_unclear=self._is_last_and_unclear(g))]
         for turn, args in enumerate(inputs):
             for lane in (*lane_G.values(), reference):
                 lane.judge(judge, turn, args)
@@ -150,69 +168,82 @@ class _Race:
             self._failure_G[g] = lane.failure
 
     def _run_calls(self, lane: Lane, turn: int, args_T: Sequence[Args]) -> None:
+        self._known = {}
         pace_ns: int | None = None
         for offset, args in enumerate(args_T):
             if not lane.is_spent():
                 self._sweep()
                 pace_ns = lane.run(turn + offset, args, self._pacer.wait_for_calm(pace_ns))
 
-    def _start(self, open_program: Open, processes: ExitStack) -> Lane:
-        lane = Lane(open_program(), self._pacer, self._settings)
+    def _start(self, open_program: Open, trials: int, processes: ExitStack) -> Lane:
+        lane = Lane(open_program(), self._pacer, self._settings, trials)
         processes.callback(lane.close)
         return lane
 
     def _shuffled(self, items: Sequence[_T]) -> list[_T]:
         return self._rng.sample(items, len(items))
 
-    def _timing(self, g: int, *, trusted: bool = True) -> Timing:
-        null = self._null and price([self._null.readings()], self._settings)
-        return estimate(
-            [mine.readings() for mine, _ in self._pairs_G[g]],
-            [reference.readings() for _, reference in self._pairs_G[g]],
-            self._settings,
-            null_ns=null.ns if null else 0.0,
-            trusted=trusted,
-        )
+    def _timings(self) -> dict[int, Timing]:
+        """Timings of the candidates that have not failed, from all readings so far."""
+        if not self._known:
+            null = self._null and price([self._null.readings()], self._settings)
+            self._known = {
+                g: estimate(
+                    [mine.readings() for mine, _ in pairs],
+                    [reference.readings() for _, reference in pairs],
+                    self._settings,
+                    null_ns=null.ns if null else 0.0,
+                    trusted=self._is_trusted,
+                )
+                for g, pairs in enumerate(self._pairs_G)
+                if self._failure_G[g] is None
+            }
+        return {g: timing for g, timing in self._known.items() if self._failure_G[g] is None}
 
     def _short_of_pairs(self) -> list[int]:
         """Candidates that deserve another pair of processes."""
-        settings, timing_G = self._settings, self._full_timings()
-        if not timing_G:
-            return [g for g, failure in enumerate(self._failure_G) if failure is None]
-        return [
-            g
-            for g in timing_G
-            if len(self._pairs_G[g]) < settings.max_pairs
-            and (self._is_unclear(g, timing_G) or self._is_unconfirmed(g, timing_G[g]))
-        ]
+        return [g for g, timing in self._timings().items() if self._is_short_of_pairs(g, timing)]
 
-    def _unclear(self) -> set[int]:
-        """Candidates whose verdict is still unclear though they are in the last pair of those that all get."""
-        timing_G = self._full_timings()
-        return {g for g in timing_G if self._is_unclear(g, timing_G)}
+    def _is_short_of_pairs(self, g: int, timing: Timing) -> bool:
+        pairs, is_unclear = len(self._pairs_G[g]), self._is_unclear(g)
+        if pairs < self._settings.min_pairs:
+            return is_unclear or _half_width(timing) > _SLACK_WHEN_FAR * _log(timing)
+        is_doubtful = self._is_unconfirmed(g, timing) and self._spread() < self._settings.confirm_below
+        return pairs < self._settings.max_pairs and (is_unclear or is_doubtful)
 
-    def _full_timings(self) -> dict[int, Timing]:
-        """Timings of the candidates that have not failed; none before all have had their pairs."""
-        alive = [g for g, failure in enumerate(self._failure_G) if failure is None]
-        has_all = all(len(self._pairs_G[g]) >= self._settings.min_pairs for g in alive)
-        return {g: self._timing(g) for g in alive} if has_all else {}
+    def _is_last_and_unclear(self, g: int) -> bool:
+        """Whether a candidate's verdict is still unclear though it is in the last pair of those that all get."""
+        return len(self._pairs_G[g]) >= self._settings.min_pairs and self._is_unclear(g)
 
     def _is_unconfirmed(self, g: int, timing: Timing) -> bool:
         """Whether a small difference that counts rests on the fewest processes: all may have been slow by bad luck."""
-        is_small = abs(math.log(timing.ratio)) < self._settings.confirm_below
+        is_small = _log(timing) < self._settings.confirm_below
         return is_small and timing.bound_nearest_1 != 1.0 and len(self._pairs_G[g]) <= self._settings.min_pairs
 
-    def _is_unclear(self, g: int, timing_G: Mapping[int, Timing]) -> bool:
-        settings, mine = self._settings, timing_G[g]
-        width, apart = _half_width(mine), abs(math.log(mine.ratio))
+    def _is_unclear(self, g: int) -> bool:
+        timing_G, settings = self._timings(), self._settings
+        if g not in timing_G:
+            return False
+        width, apart = _half_width(timing_G[g]), _log(timing_G[g])
         clear = settings.clear_half_width * (_SLACK_WHEN_EQUAL if apart < settings.noise_floor else 1.0)
-        if width > max(clear, _SLACK_WHEN_FAR * apart):
+        in_spread = min(_SLACK_IN_SPREAD * self._spread(), _MOST_SLACK_IN_SPREAD)
+        if width > max(clear, _SLACK_WHEN_FAR * apart, in_spread):
             return True
         return any(  # two candidates that differ by less than twice the noise earn the same anyway
-            2 * settings.noise_floor < abs(math.log(mine.ratio / theirs.ratio)) < math.hypot(width, _half_width(theirs))
+            max(2 * settings.noise_floor, in_spread)
+            < abs(math.log(timing_G[g].ratio / theirs.ratio))
+            < math.hypot(width, _half_width(theirs))
             for other, theirs in timing_G.items()
             if other != g
         )
+
+    def _spread(self) -> float:
+        """Standard deviation of the log-ratios, by which a group's advantages are divided; 0 for one candidate."""
+        return statistics.pstdev(math.log(timing.ratio) for timing in self._timings().values())
+
+
+def _log(timing: Timing) -> float:
+    return abs(math.log(timing.ratio))
 
 
 def _half_width(timing: Timing) -> float:

@@ -14,11 +14,14 @@ class TimingSettings:
     """
 
     min_pairs: int = 2
-    """Fresh process pairs every candidate gets; one pair cannot show the bias that each process has."""
+    """Fresh process pairs every candidate gets; one pair cannot show the bias that each process has, and is enough only
+    for a ratio so far from 1 that the bias does not matter."""
     max_pairs: int = 4
     """Fresh process pairs a candidate gets at most, when its verdict stays unclear."""
     trials: int = 3
-    """Timed calls per process at a calm pace, after one warm-up call."""
+    """Timed calls per process of the first pair at a calm pace, after one warm-up call."""
+    later_trials: int = 2
+    """The same for later pairs: fewer, since a verdict that is still unclear gets more calls anyway."""
     max_trials: int = 9
     """Timed calls per process at most, when few were calm or the verdict is unclear."""
     process_budget_ns: int = 60_000_000
@@ -33,7 +36,7 @@ class TimingSettings:
     calm_wait_s: float = 0.1
     """Time that one measurement may spend waiting for calm moments."""
 
-    clear_half_width: float = 0.02
+    clear_half_width: float = 0.0175
     """A candidate whose interval is wider than this (relative half-width) gets more calls, then another pair."""
     confirm_below: float = 0.15
     """A difference that counts, but is smaller than this, is confirmed by one pair more than `min_pairs`."""
@@ -62,14 +65,17 @@ class TimingSettings:
     """Memory swept before every call so that it starts with cold caches; 0: warm. See `eviction_bytes()`."""
 
     def __post_init__(self) -> None:
-        at_least_1 = ("min_pairs", "trials", "floor_ns", "max_together", "calm_pace")
+        at_least_1 = ("min_pairs", "trials", "later_trials", "floor_ns", "max_together", "calm_pace")
         for name in at_least_1:
             if getattr(self, name) < 1:
                 raise ConfigError(f"timing.{name} must be at least 1, got {getattr(self, name)!r}")
         if self.max_pairs < self.min_pairs:
             raise ConfigError(f"timing.max_pairs ({self.max_pairs}) must not be below min_pairs ({self.min_pairs})")
-        if self.max_trials < self.trials:
-            raise ConfigError(f"timing.max_trials ({self.max_trials}) must not be below trials ({self.trials})")
+        if self.max_trials < max(self.trials, self.later_trials):
+            raise ConfigError(
+                f"timing.max_trials ({self.max_trials}) must not be below trials ({self.trials}) and later_trials "
+                f"({self.later_trials})"
+            )
         for name in ("max_ratio", "spill_slack", "first_slack"):
             if not getattr(self, name) > 1.0:
                 raise ConfigError(f"timing.{name} must exceed 1, got {getattr(self, name)!r}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -21,7 +22,7 @@ from outpace.training.completions import CompletionReader
 from outpace.training.early_warnings import EarlyWarnings
 from outpace.training.evaluations import load_task_sets
 from outpace.training.facts import batch_facts
-from outpace.training.memory import is_out_of_memory, with_smaller_batches
+from outpace.training.memory import is_out_of_memory, peak_memory, with_smaller_batches
 from outpace.training.phases import PhaseClock
 from outpace.training.preview import preview
 from outpace.training.progress import RunProgress, columns
@@ -188,6 +189,17 @@ def test_each_sign_of_trouble_is_told_once_with_a_remedy(change: dict[str, float
 def test_a_healthy_run_and_missing_figures_give_no_warning() -> None:
     assert warnings_of([HEALTHY] * 60) == []
     assert warnings_of([{"kl": None, "entropy": None}] * 60) == []
+
+
+def test_without_a_gpu_there_is_no_peak_to_tell() -> None:
+    assert peak_memory() == {}
+
+
+def test_the_peak_of_a_step_is_told_in_10_to_the_9_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 11_500_000_000)
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda: 12_000_000_000)
+    assert peak_memory() == {"memory/allocated_GB": 11.5, "memory/reserved_GB": 12.0}
 
 
 def test_memory_errors_are_told_from_other_errors() -> None:

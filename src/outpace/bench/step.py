@@ -24,9 +24,9 @@ def run(recipe: Recipe, *, steps: int = 4, samplers: Sequence[str] = SAMPLERS) -
     """Train `steps` updates with each sampler and compare.
 
     Returns:
-        By sampler the median seconds of a step and of its phases, `tokens_per_s` of sampling and `hidden_share`, the
-        part of scoring time that passed while completions were still being drawn; and `ratio`, how many times as long
-        a step takes with the last sampler as with the first.
+        By sampler the median seconds of a step and of its phases, `tokens_per_s` of sampling, `hidden_share`, the part
+        of scoring time that passed while completions were still being drawn, and `reserved_GB`, the most GPU memory
+        (None without a GPU); and `ratio`, how many times as long a step takes with the last sampler as with the first.
 
     Raises:
         ConfigError: a sampler is not installed, or none is named.
@@ -69,4 +69,7 @@ def _summary(records: Sequence[dict[str, Any]], completions: int) -> dict[str, A
         **seconds,
         "tokens_per_s": statistics.median(rates) if rates else None,
         "hidden_share": hidden / (hidden + exposed) if hidden + exposed else None,
+        "reserved_GB": max(
+            (record["memory/reserved_GB"] for record in records if "memory/reserved_GB" in record), default=None
+        ),
     }

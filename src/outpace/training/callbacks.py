@@ -17,6 +17,7 @@ from outpace.records import RunFolder, mark_complete
 from outpace.records.checkpoints import folder_bytes, list_checkpoints
 from outpace.training.adapters import GradientReach
 from outpace.training.interrupts import Interrupts
+from outpace.training.memory import peak_memory, watch_peak
 from outpace.training.phases import PhaseClock
 
 _FP16_SKIPS = 8
@@ -89,25 +90,26 @@ class SaveSafely(TrainerCallback):  # type: ignore[misc]  # transformers is unty
 
 
 class Recorder(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
-    """Writes `metrics.jsonl`, times the phases of each step, and hands each record on to who shows it."""
+    """Writes `metrics.jsonl`: the phases and the peak memory of each step; hands each record on to who shows it."""
 
     def __init__(self, clock: PhaseClock, record: Callable[[int, dict[str, Any]], None]) -> None:
         self._clock, self._record = clock, record
-        self._seconds: dict[str, float] = {}
+        self._measured: dict[str, float] = {}
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """A step starts with its first micro-batch."""
         self._clock.step_began()
+        watch_peak()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The optimiser has moved the weights."""
-        self._seconds = self._clock.take()
+        self._measured = self._clock.take() | peak_memory()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
         """Record one logged step; the summary at the end of training is no step."""
         if not logs or "train_runtime" in logs:
             return
-        self._record(int(state.global_step), tidy(logs) | self._seconds)
+        self._record(int(state.global_step), tidy(logs) | self._measured)
 
 
 def tidy(logs: Mapping[str, Any]) -> dict[str, Any]:

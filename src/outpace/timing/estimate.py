@@ -4,11 +4,12 @@ Not covered: whether the readings can be believed (the sandbox's business) and w
 
 A program is priced by the mean of the lowest third of its trials over all its processes, less what an empty call
 costs: noise mostly adds, so the low trials say most, and a few of them scatter less than the least alone. How well
-that is known follows from how far the middle trial lies above it. Trials at a calm pace are preferred; others count
-only when there are none, scaled by their pace. Nothing is free for being done at another time: when the mean charge of
-a process exceeds its least one by more than `spill_slack` times what the reference shows, the mean counts instead
-(work was moved from one reading into another), and the price is at least what the first answer cost, import included,
-up to `first_slack` (work was moved before the first timed call).
+that is known follows from how far the middle trial lies above it. Trials at a calm pace are preferred; where one
+side has few, both are priced by the median of their busy trials, scaled by their pace: programs do not all suffer
+alike, so that a calm trial of one and a busy trial of the other compare badly. Nothing is free for being done at
+another time: when the mean charge of a process exceeds its least one by more than `spill_slack` times what the
+reference shows, the mean counts instead (work was moved from one reading into another), and the price is at least what
+the first answer cost, import included, up to `first_slack` (work was moved before the first timed call).
 
 Axes: `_P` process pairs, `_T` trials, `_N` tests.
 """
@@ -17,13 +18,15 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from outpace.schema import Timing
 from outpace.timing.settings import TimingSettings
 
 Reading = float | None
 """One charge in nanoseconds; None, NaN, absurdly large or below the floor: void."""
+
+Kind = Literal["calm", "busy", "even"]
 
 _MOST_NS = 1e18
 """Thirty years: what exceeds it is no reading."""
@@ -46,9 +49,10 @@ class ProcessReadings:
 
 
 class _Process(NamedTuple):
-    """What one process shows: its calm trials, and all of them scaled by their pace."""
+    """What one process shows: its calm trials, the others scaled by their pace, and all of them so."""
 
     calm_ns: Sequence[float]
+    busy_ns: Sequence[float]
     even_ns: Sequence[float]
 
     @property
@@ -95,16 +99,16 @@ def estimate(
     if not mine_P or not base_P:
         return unknown(settings, note or "no usable reading")
     tolerated = settings.spill_slack * max(1.0, *(process.spill for process in base_P))
-    base_ns, base_is_calm = _pooled(base_P)
-    cost_ns, cost_is_calm = _pooled(mine_P, tolerated)
+    kind = _kind(mine_P, base_P)
+    base_ns, cost_ns = _pooled(base_P, kind), _pooled(mine_P, kind, tolerated)
     least_width = settings.min_half_width if min(len(mine_P), len(base_P)) > 1 else settings.single_half_width
-    if not (cost_is_calm and base_is_calm):
+    if kind != "calm":
         least_width = max(least_width, settings.rough_half_width)
-        note = "; ".join(filter(None, (note, "never at a calm pace")))
+        note = "; ".join(filter(None, (note, "rarely at a calm pace")))
     first_ns = _first_answer_ns(candidate_P, reference_P, settings)
 
     def priced(null_ns: float) -> tuple[Price, Price]:
-        cost, base = (_price([_net(ns, null_ns, settings) for ns in pool]) for pool in (cost_ns, base_ns))
+        cost, base = (_price([_net(ns, null_ns, settings) for ns in pool], kind) for pool in (cost_ns, base_ns))
         return cost._replace(ns=max(cost.ns, _net(first_ns, null_ns, settings))), base
 
     cost, base = priced(null_ns)
@@ -126,25 +130,37 @@ def _shown(readings_P: Sequence[ProcessReadings], settings: TimingSettings) -> l
     return [process for readings in readings_P if (process := _process(readings, settings))]
 
 
-def _pooled(shown_P: Sequence[_Process], tolerated: float = math.inf) -> tuple[Sequence[float], bool]:
-    """The trials of all processes that count, and whether they ran at a calm pace.
+def _kind(*sides: Sequence[_Process]) -> Kind:
+    """Which trials count: the calm ones where every side has enough of them, else the busy ones, else all.
 
-    No trial is cheaper than the mean of its process divided by the spill that is `tolerated`. One calm trial among
-    others is no measure: its pace may have been misread.
+    One trial among others is no measure, for its pace may have been misread; and where less than a third of the
+    trials was calm, calm does not last as long as a call.
     """
-    calm_ns = [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in process.calm_ns]
-    even_ns = [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in process.even_ns]
-    is_calm = len(calm_ns) >= min(2, len(even_ns))
-    return calm_ns if is_calm else even_ns, is_calm
+    kinds: tuple[tuple[Kind, float], ...] = (("calm", 1 / 3), ("busy", 0.0))
+    for kind, share in kinds:
+        if all(_are_enough(len(_pooled(side, kind)), len(_pooled(side, "even")), share) for side in sides):
+            return kind
+    return "even"
 
 
-def _price(pool_ns: Sequence[float]) -> Price:
-    """The mean of the lowest third, and about two standard errors of it.
+def _are_enough(count: int, of: int, share: float) -> bool:
+    return count >= max(min(2, of), share * of)
+
+
+def _pooled(shown_P: Sequence[_Process], kind: Kind, tolerated: float = math.inf) -> Sequence[float]:
+    """The trials of all processes that count; none is cheaper than its process's mean over the spill `tolerated`."""
+    return [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in getattr(process, f"{kind}_ns")]
+
+
+def _price(pool_ns: Sequence[float], kind: Kind) -> Price:
+    """The mean of the lowest third, and about two standard errors of it; scaled trials err to both sides: their median.
 
     Its standard error is 0.75 / sqrt(m) of its distance to the median for the noise of real programs (docs/log.md; up
     to 1.3 for bell-shaped noise). At most the whole distance counts, so that a dearer trial never makes a program look
     faster by narrowing its interval.
     """
+    if kind != "calm":
+        return Price(statistics.median(pool_ns), 0.0)
     ordered = sorted(pool_ns)
     low_ns = statistics.fmean(ordered[: math.ceil(len(ordered) / 3)])
     return Price(low_ns, min(1.0, 1.5 / math.sqrt(len(ordered))) * math.log(statistics.median(ordered) / low_ns))
@@ -195,21 +211,30 @@ def estimate_over_tests(
 def price(readings_P: Sequence[ProcessReadings], settings: TimingSettings) -> Price | None:
     """What one call costs, nothing deducted; None when no trial is usable."""
     shown_P = _shown(readings_P, settings)
-    return _price(_pooled(shown_P)[0]) if shown_P else None
+    if not shown_P:
+        return None
+    kind = _kind(shown_P)
+    return _price(_pooled(shown_P, kind), kind)
 
 
 def _process(readings: ProcessReadings, settings: TimingSettings) -> _Process | None:
     paces_T = readings.paces_T or (1.0,) * len(readings.trials_ns)
     trials = [
-        (ns, max(pace, 1.0))
+        (ns, pace if pace > 0 else 1.0)
         for ns, pace in zip(readings.trials_ns, paces_T, strict=True)
         if ns is not None and _usable(ns, settings)
     ]
     if not trials:
         return None
-    even_ns = [ns / pace for ns, pace in trials]
-    calm_ns = [ns for ns, pace in trials if pace <= settings.calm_pace]
-    return _Process(calm_ns=calm_ns, even_ns=even_ns)
+    is_calm_T = [1.0 / settings.calm_pace <= pace <= settings.calm_pace for _, pace in trials]
+    even_ns = [
+        ns / (max(pace, 1.0) if is_calm else pace) for (ns, pace), is_calm in zip(trials, is_calm_T, strict=True)
+    ]
+    return _Process(
+        calm_ns=[ns for (ns, _), is_calm in zip(trials, is_calm_T, strict=True) if is_calm],
+        busy_ns=[ns for ns, is_calm in zip(even_ns, is_calm_T, strict=True) if not is_calm],
+        even_ns=even_ns,
+    )
 
 
 def _first_answer_ns(

@@ -45,7 +45,7 @@ class TimingSettings:
     single_half_width: float = 0.05
     """Half-width of the interval when there is only one process pair."""
     rough_half_width: float = 0.2
-    """Half-width of the interval when a program never ran at a calm pace."""
+    """Half-width of the interval when a program rarely ran at a calm pace."""
     noise_floor: float = 0.02
     """Least relative difference that counts as one; raised to what the reference shows against itself."""
 

@@ -229,6 +229,13 @@ def test_the_cost_of_the_wire_is_taken_off_both_sides():
     assert without.ratio < 15.0
 
 
+def test_the_cost_of_the_wire_is_taken_off_also_when_there_is_one_pair_only():
+    machine = SimulatedMachine(**QUIET)
+    one_pair = TimingSettings(min_pairs=1, max_pairs=1)
+    (result,) = measure(machine, [Program(true_ns=1e6)], open_null=machine.null_opener(), settings=one_pair)
+    assert result.ratio == pytest.approx(2.0, rel=1e-3)
+
+
 @pytest.mark.parametrize("clock", ["unpinned", "none"])
 def test_an_inexact_clock_is_never_trusted(clock):
     (result,) = measure(SimulatedMachine(), [Program(true_ns=1e6)], clock=clock)

@@ -163,7 +163,8 @@ class _Race:
             for lane in (*lane_G.values(), reference):
                 lane.judge(judge, turn, args)
         _require(reference)
-        self._null = self._null or null
+        if null:
+            self._null, self._known = null, {}
         for g, lane in lane_G.items():
             self._failure_G[g] = lane.failure
 

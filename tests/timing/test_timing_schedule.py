@@ -276,6 +276,13 @@ def test_a_program_that_only_ran_in_busy_moments_gets_a_wide_interval():
     assert result.bound_nearest_1 == 1.0
 
 
+def test_a_core_that_is_busy_most_of_the_time_gets_one_pair_more_and_rarely_another():
+    results = [measure(SimulatedMachine(seed=seed, busy_share=0.85), [Program()])[0] for seed in range(20)]
+    rough = [result for result in results if "rarely" in result.note]
+    assert len(rough) > 5
+    assert sum(pairs(result) == 3 for result in rough) > 0.7 * len(rough)
+
+
 def test_trials_are_repeated_until_enough_were_calm_but_not_for_ever():
     settings = TimingSettings(trials=2, max_trials=5, calm_wait_s=0.0)
     numbers = {

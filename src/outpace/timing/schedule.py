@@ -226,6 +226,8 @@ class _Race:
         if g not in timing_G:
             return False
         width, apart = _half_width(timing_G[g]), _log(timing_G[g])
+        if width > 0.99 * settings.rough_half_width and len(self._pairs_G[g]) > settings.min_pairs:
+            return False  # the core is busy most of the time: more calls would only be more of the same
         clear = settings.clear_half_width * (_SLACK_WHEN_EQUAL if apart < settings.noise_floor else 1.0)
         in_spread = min(_SLACK_IN_SPREAD * self._spread(), _MOST_SLACK_IN_SPREAD)
         if width > max(clear, _SLACK_WHEN_FAR * apart, in_spread):

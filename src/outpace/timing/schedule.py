@@ -230,7 +230,7 @@ class _Race:
             return False  # the core is busy most of the time: more calls would only be more of the same
         clear = settings.clear_half_width * (_SLACK_WHEN_EQUAL if apart < settings.noise_floor else 1.0)
         in_spread = min(_SLACK_IN_SPREAD * self._spread(), _MOST_SLACK_IN_SPREAD)
-        if width > max(clear, _SLACK_WHEN_FAR * apart, in_spread):
+        if max(width, _disagreement(timing_G[g]) / 2) > max(clear, _SLACK_WHEN_FAR * apart, in_spread):
             return True
         return any(  # two candidates that differ by less than twice the noise earn the same anyway
             max(2 * settings.noise_floor, in_spread)
@@ -247,6 +247,12 @@ class _Race:
 
 def _log(timing: Timing) -> float:
     return abs(math.log(timing.ratio))
+
+
+def _disagreement(timing: Timing) -> float:
+    """How far the two cheapest processes of a side lie apart (log): one of them may have met a busy core unseen."""
+    lows = [sorted(min(ns_T) for ns_T in ns_PT if ns_T) for ns_PT in (timing.candidate_ns_PT, timing.reference_ns_PT)]
+    return max((math.log(low[1] / low[0]) for low in lows if len(low) > 1), default=0.0)
 
 
 def _half_width(timing: Timing) -> float:

@@ -283,6 +283,24 @@ def test_a_core_that_is_busy_most_of_the_time_gets_one_pair_more_and_rarely_anot
     assert sum(pairs(result) == 3 for result in rough) > 0.7 * len(rough)
 
 
+def test_a_measurement_goes_on_while_two_processes_of_one_program_disagree():
+    machine = SimulatedMachine(**QUIET)
+    bad_luck = iter([False, True])
+
+    def open_candidate():
+        return machine.opener(Program(true_ns=2e6 if next(bad_luck, False) else 1.6e6))()
+
+    (result,) = measure_group(
+        [open_candidate],
+        machine.opener(Program(), "reference"),
+        counter_inputs(),
+        is_echo,
+        pacer=machine.pacer(),
+    )
+    assert pairs(result) == 3
+    assert result.ratio == pytest.approx(2e6 / 1.6e6, rel=0.02)
+
+
 def test_trials_are_repeated_until_enough_were_calm_but_not_for_ever():
     settings = TimingSettings(trials=2, max_trials=5, calm_wait_s=0.0)
     numbers = {

@@ -5,8 +5,9 @@ a pair all of them answer the same few fresh inputs, side by side: the candidate
 so that no candidate runs when its answer already exists. A program answers its inputs of a round in a row, because the
 first call after another process has run finds cold caches. Values are judged when every process of the pair has ended.
 Rounds are added while few trials were calm, and, once there are enough pairs, rounds and then pairs while a verdict is
-unclear: its interval is wide for what depends on it, or two candidates are too close to be ordered. Less depends on it
-far from 1, and in a group whose speeds differ widely, since advantages are relative to the group's spread.
+unclear: its interval is wide for what depends on it, two processes of one program disagree, or two candidates are too
+close to be ordered. Less depends on it far from 1, and in a group whose speeds differ widely, since advantages are
+relative to the group's spread.
 
 Not covered: pinning and clocks (the sandbox's), and running two measurements on one core (the pool's).
 """

@@ -214,7 +214,9 @@ def test_a_single_calm_trial_among_busy_ones_is_no_measure():
 
 
 @PATIENT
-@given(PROCESSES, PROCESSES, st.lists(st.floats(0.0, 20.0), min_size=40, max_size=40))
+@given(PROCESSES, PROCESSES, st.lists(st.floats(), min_size=40, max_size=40))
+@example([[200_000.0]], [[200_000.0]], [5e-324, *[0.0] * 39])
+@example([[200_000.0]], [[200_000.0]], [math.nan, math.inf, *[-math.inf] * 38])
 def test_any_paces_whatever_give_finite_numbers_and_a_slower_program_earns_no_more(candidate, reference, paces):
     def paced(ns_PT, factor=1.0):
         ends = itertools.cycle(paces)

@@ -31,6 +31,9 @@ Kind = Literal["calm", "busy", "even"]
 _MOST_NS = 1e18
 """Thirty years: what exceeds it is no reading."""
 
+_LEAST_PACE, _MOST_PACE = 0.1, 10.0
+"""Paces beyond these count as these: a core is not that much faster or slower than at its best."""
+
 _DOUBT_OF_NULL = 0.2
 """How uncertain the cost of an empty call is. Taking off less of it pulls a ratio towards 1, so the interval is that
 of the smaller deduction; and no program is cheaper than this share of it."""
@@ -220,7 +223,7 @@ def price(readings_P: Sequence[ProcessReadings], settings: TimingSettings) -> Pr
 def _process(readings: ProcessReadings, settings: TimingSettings) -> _Process | None:
     paces_T = readings.paces_T or (1.0,) * len(readings.trials_ns)
     trials = [
-        (ns, pace if pace > 0 else 1.0)
+        (ns, min(max(_LEAST_PACE, pace), _MOST_PACE))
         for ns, pace in zip(readings.trials_ns, paces_T, strict=True)
         if ns is not None and _usable(ns, settings)
     ]

@@ -139,20 +139,19 @@ def _kind(*sides: Sequence[_Process]) -> Kind:
     One trial among others is no measure, for its pace may have been misread; and where less than a third of the
     trials was calm, calm does not last as long as a call.
     """
-    kinds: tuple[tuple[Kind, float], ...] = (("calm", 1 / 3), ("busy", 0.0))
-    for kind, share in kinds:
-        if all(_are_enough(len(_pooled(side, kind)), len(_pooled(side, "even")), share) for side in sides):
-            return kind
-    return "even"
-
-
-def _are_enough(count: int, of: int, share: float) -> bool:
-    return count >= max(min(2, of), share * of)
+    counts = [(sum(len(p.calm_ns) for p in side), sum(len(p.busy_ns) for p in side)) for side in sides]
+    if all(calm >= max(min(2, calm + busy), (calm + busy) / 3) for calm, busy in counts):
+        return "calm"
+    return "busy" if all(busy >= min(2, calm + busy) for calm, busy in counts) else "even"
 
 
 def _pooled(shown_P: Sequence[_Process], kind: Kind, tolerated: float = math.inf) -> Sequence[float]:
     """The trials of all processes that count; none is cheaper than its process's mean over the spill `tolerated`."""
-    return [max(ns, process.mean_ns / tolerated) for process in shown_P for ns in getattr(process, f"{kind}_ns")]
+    pool_ns: list[float] = []
+    for process in shown_P:
+        least_ns = process.mean_ns / tolerated
+        pool_ns += [max(ns, least_ns) for ns in getattr(process, f"{kind}_ns")]
+    return pool_ns
 
 
 def _price(pool_ns: Sequence[float], kind: Kind) -> Price:
@@ -229,15 +228,14 @@ def _process(readings: ProcessReadings, settings: TimingSettings) -> _Process | 
     ]
     if not trials:
         return None
-    is_calm_T = [1.0 / settings.calm_pace <= pace <= settings.calm_pace for _, pace in trials]
-    even_ns = [
-        ns / (max(pace, 1.0) if is_calm else pace) for (ns, pace), is_calm in zip(trials, is_calm_T, strict=True)
-    ]
-    return _Process(
-        calm_ns=[ns for (ns, _), is_calm in zip(trials, is_calm_T, strict=True) if is_calm],
-        busy_ns=[ns for ns, is_calm in zip(even_ns, is_calm_T, strict=True) if not is_calm],
-        even_ns=even_ns,
-    )
+    calm_ns: list[float] = []
+    busy_ns: list[float] = []
+    even_ns: list[float] = []
+    for ns, pace in trials:
+        is_calm = 1.0 / settings.calm_pace <= pace <= settings.calm_pace
+        even_ns.append(ns / (max(pace, 1.0) if is_calm else pace))
+        (calm_ns if is_calm else busy_ns).append(ns if is_calm else even_ns[-1])
+    return _Process(calm_ns=calm_ns, busy_ns=busy_ns, even_ns=even_ns)
 
 
 def _first_answer_ns(

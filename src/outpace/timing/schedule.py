@@ -243,7 +243,9 @@ class _Race:
 
     def _spread(self) -> float:
         """Standard deviation of the log-ratios, by which a group's advantages are divided; 0 for one candidate."""
-        return statistics.pstdev(math.log(timing.ratio) for timing in self._timings().values())
+        logs = [math.log(timing.ratio) for timing in self._timings().values()]
+        mean = statistics.fmean(logs)
+        return math.sqrt(statistics.fmean((log - mean) ** 2 for log in logs))  # pstdev is exact, and ten times as slow
 
 
 def _log(timing: Timing) -> float:

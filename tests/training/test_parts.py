@@ -196,9 +196,11 @@ def test_without_a_gpu_there_is_no_peak_to_tell() -> None:
 
 
 def test_the_peak_of_a_step_is_told_in_10_to_the_9_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for is_so in ("is_available", "is_initialized"):
+        monkeypatch.setattr(torch.cuda, is_so, lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 11_500_000_000)
-    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda: 12_000_000_000)
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 12_000_000_000)
     assert peak_memory() == {"memory/allocated_GB": 11.5, "memory/reserved_GB": 12.0}
 
 

@@ -13,11 +13,12 @@ import torch
 from transformers import TrainerCallback
 
 from outpace.errors import TrainingDiverged
+from outpace.evaluate.memory import reset_cuda_peak
 from outpace.records import RunFolder, mark_complete
 from outpace.records.checkpoints import folder_bytes, list_checkpoints
 from outpace.training.adapters import GradientReach
 from outpace.training.interrupts import Interrupts
-from outpace.training.memory import peak_memory, watch_peak
+from outpace.training.memory import peak_memory
 from outpace.training.phases import PhaseClock
 
 _FP16_SKIPS = 8
@@ -99,7 +100,7 @@ class Recorder(TrainerCallback):  # type: ignore[misc]  # transformers is untype
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """A step starts with its first micro-batch."""
         self._clock.step_began()
-        watch_peak()
+        reset_cuda_peak()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The optimiser has moved the weights."""

@@ -5,6 +5,7 @@ import gc
 import torch
 
 from outpace.config import Recipe
+from outpace.evaluate.memory import peak_cuda_bytes
 
 _SIGNS = ("out of memory", "not enough memory", "cannot allocate memory", "can't allocate memory")
 
@@ -44,21 +45,16 @@ def free_memory() -> None:
         torch.cuda.empty_cache()
 
 
-def watch_peak() -> None:
-    """From here on, `peak_memory` counts anew; nothing without a GPU."""
-    if torch.cuda.is_available():
-        torch.cuda.reset_peak_memory_stats()
-
-
 def peak_memory() -> dict[str, float]:
-    """Most memory in use on this process's GPU since `watch_peak`, in 10^9 bytes; empty without a GPU.
+    """Most memory in use on this process's GPU since `reset_cuda_peak`, in 10^9 bytes; empty without a GPU.
 
     `memory/allocated_GB` is what tensors took, `memory/reserved_GB` what the card must have free for it. CUDA's own
     context (0.3 to 0.5 GB) is in neither.
     """
-    if not torch.cuda.is_available():
+    reserved_bytes = peak_cuda_bytes()
+    if reserved_bytes is None:
         return {}
     return {
         "memory/allocated_GB": torch.cuda.max_memory_allocated() / 1e9,
-        "memory/reserved_GB": torch.cuda.max_memory_reserved() / 1e9,
+        "memory/reserved_GB": reserved_bytes / 1e9,
     }

@@ -24,12 +24,11 @@ from pathlib import Path
 
 import torch
 import yaml
-from huggingface_hub import save_torch_state_dict
 from transformers import GptOssConfig
 
 from outpace.bench.moe import geometry
 from outpace.policy.locate import STARTER_FOLDER
-from outpace.policy.mxfp4 import Storage, random_network
+from outpace.policy.mxfp4 import Storage, export_packed, random_network
 from outpace.schema import Sample
 
 _TOKENIZER = ("chat_template.jinja", "tokenizer.json", "tokenizer_config.json")
@@ -41,14 +40,10 @@ def coin(group: Sequence[Sample]) -> list[float]:
 
 
 def write(folder: Path, config: GptOssConfig, seed: int = 0) -> None:
-    """Write weights, config and tokenizer; what is in the folder is replaced."""
+    """Write weights, config and tokenizer into the folder."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     network = random_network(config, dtype=torch.bfloat16, device=device, storage=Storage(), seed=seed)
-    folder.mkdir(parents=True, exist_ok=True)
-    save_torch_state_dict(network.state_dict(), folder, max_shard_size="4GB")
-    config.architectures = ["GptOssForCausalLM"]
-    config.quantization_config = {"quant_method": "mxfp4", "modules_to_not_convert": []}
-    config.save_pretrained(folder)
+    export_packed(network, folder, experts="mxfp4")
     for name in _TOKENIZER:
         shutil.copy(STARTER_FOLDER / name, folder)
 

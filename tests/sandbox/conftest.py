@@ -15,7 +15,7 @@ Starter = Callable[..., ProcessSandbox]
 
 @pytest.fixture(scope="session")
 def start() -> Iterator[Starter]:
-    """`start(Layer.X, ...)` is a running sandbox without those layers, kept for the session."""
+    """`start(Layer.X, ...)` is a running sandbox without those layers, kept until the last test has ended."""
     running: dict[frozenset[Layer], ProcessSandbox] = {}
 
     def get(*without: Layer) -> ProcessSandbox:

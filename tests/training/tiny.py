@@ -60,7 +60,7 @@ def make_task(name: str, prompt: str, split: str = "train") -> Task:
         prompt=({"role": "user", "content": prompt},),
         entry_point="f",
         compare=exact,
-        test_code="assert True",
+        test_code="assert True",  # never run; a task must have a test
         reference="def f():\n    return 1\n",
         split=split,
     )

@@ -19,7 +19,10 @@ _ROWS_AT_ONCE = 8192
 
 
 class _FrozenLinear(nn.Linear):
-    """What 8-bit and 4-bit layers share: sizes and a bias, but no weight parameter."""
+    """What 8-bit and 4-bit layers share: sizes and a bias, but no weight parameter.
+
+    Abstract: each kind has its own `_fill_rows` and `unpacked`.
+    """
 
     def __init__(self, in_features: int, out_features: int, *, bias: bool) -> None:
         nn.Module.__init__(self)  # not Linear's, which makes the weight

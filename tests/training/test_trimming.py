@@ -51,14 +51,18 @@ def model():
     return LlamaForCausalLM(config)
 
 
-def computer(model, shapes):
-    def compute(ids, mask, keep):
-        shapes.append(tuple(ids.shape))
-        logits = model(input_ids=ids, attention_mask=mask).logits[:, -keep - 1 : -1]
-        logps = logits.log_softmax(-1)
-        return logps.gather(-1, ids[:, -keep:, None])[..., 0], -(logps.exp() * logps).sum(-1)
+def whole(model, ids, mask, keep):
+    logits = model(input_ids=ids, attention_mask=mask).logits[:, -keep - 1 : -1]
+    logps = logits.log_softmax(-1)
+    return logps.gather(-1, ids[:, -keep:, None])[..., 0], -(logps.exp() * logps).sum(-1)
 
-    return compute
+
+def cut(model, ids, mask, keep, shapes, **options):
+    def compute(rows, columns, kept):
+        shapes.append((len(rows), columns.stop - columns.start))
+        return whole(model, ids[rows, columns], mask[rows, columns], kept)
+
+    return without_padding(compute, mask, keep, **options)
 
 
 def test_log_probabilities_entropies_and_gradients_are_those_of_the_padded_batch(model):
@@ -67,22 +71,29 @@ def test_log_probabilities_entropies_and_gradients_are_those_of_the_padded_batch
     counted = mask[:, -100:].float()
     weights = torch.randn(len(lengths), 100) * counted
     results, shapes = [], []
-    for way in (lambda *given: given[0](*given[1:]), without_padding):
+    for way in (whole, lambda *given: cut(*given, shapes)):
         model.zero_grad()
-        logps, entropies = way(computer(model, shapes), ids, mask, 100)
+        logps, entropies = way(model, ids, mask, 100)
         ((logps + 0.1 * entropies) * weights).sum().backward()
         results.append((logps * counted, entropies * counted, [p.grad.clone() for p in model.parameters()]))
     (a, ea, ga), (b, eb, gb) = results
     assert torch.allclose(a, b, atol=1e-5)
     assert torch.allclose(ea, eb, atol=1e-5)
     assert all(torch.allclose(x, y, atol=1e-4) for x, y in zip(ga, gb, strict=True))
-    whole, *parts = shapes
-    assert sum(rows for rows, _ in parts) == whole[0]
-    assert sum(rows * columns for rows, columns in parts) < 0.7 * whole[0] * whole[1]
+    assert sum(rows for rows, _ in shapes) == len(lengths)
+    assert sum(rows * columns for rows, columns in shapes) < 0.7 * ids.numel()
 
 
-def test_without_entropies_none_are_given(model):
-    ids, mask = batch([(5, 7), (12, 90)], 100)
-    logps, entropies = without_padding(lambda *given: (computer(model, [])(*given)[0], None), ids, mask, 100)
+def test_no_pass_has_more_rows_than_it_may(model):
+    ids, mask = batch([(5, 7), (5, 8), (5, 7), (5, 90)], 100)
+    shapes = []
+    logps, _ = cut(model, ids, mask, 100, shapes, most_rows=2)
+    assert max(rows for rows, _ in shapes) == 2
+    assert torch.allclose(logps * mask[:, -100:], whole(model, ids, mask, 100)[0] * mask[:, -100:], atol=1e-5)
+
+
+def test_without_entropies_none_are_given():
+    _, mask = batch([(5, 7), (12, 90)], 100)
+    logps, entropies = without_padding(lambda rows, _, keep: (torch.zeros(len(rows), keep), None), mask, 100)
     assert logps.shape == (2, 100)
     assert entropies is None

@@ -10,15 +10,24 @@ import torch
 import trl
 from runs import TinyRun
 from tiny import recipe, save_model
-from transformers import TrainerCallback
+from transformers import LlamaConfig, LlamaForCausalLM, TrainerCallback
+from trl.trainer import utils
 
 from outpace.config import Recipe
 from outpace.errors import ConfigError, TrainingDiverged
 from outpace.policy import load
+from outpace.policy.mxfp4.compact import Int8Linear
 from outpace.training.adapters import GradientReach, check_targets, lora_config
-from outpace.training.precision import Precision
+from outpace.training.precision import Precision, sound_attention
 from outpace.training.settings import TEXTBOOK, config_arguments
-from outpace.training.trl_seam import LOGPS, config_class, loadable_again, quiet_libraries, trainer_class
+from outpace.training.trl_seam import (
+    LOGPS,
+    _tiles_that_fit,
+    config_class,
+    loadable_again,
+    quiet_libraries,
+    trainer_class,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +52,27 @@ def test_log_probabilities_are_still_computed_where_we_cut_the_padding_off(train
         "compute_aux_loss",
     ]  # fmt: skip
     assert LOGPS in inspect.getsource(trainer._compute_loss)
+
+
+def test_an_8_bit_head_is_read_in_small_tiles_and_others_in_the_usual_ones() -> None:
+    usual = utils._CHUNKED_LOGPROB_CHUNK_SIZE
+    assert "_CHUNKED_LOGPROB_CHUNK_SIZE" in inspect.getsource(utils.add_fused_lm_head)
+    network = LlamaForCausalLM(
+        LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2)
+    )
+    with _tiles_that_fit(network):
+        assert usual == utils._CHUNKED_LOGPROB_CHUNK_SIZE
+    network.lm_head = Int8Linear(32, 64, bias=False)
+    with _tiles_that_fit(network):
+        assert usual > utils._CHUNKED_LOGPROB_CHUNK_SIZE
+    assert usual == utils._CHUNKED_LOGPROB_CHUNK_SIZE
+
+
+def test_cudnn_attention_is_off_inside_and_as_it_was_outside() -> None:
+    was = torch.backends.cuda.cudnn_sdp_enabled()
+    with sound_attention():
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled() == was
 
 
 @pytest.mark.parametrize("name", ["on_step_begin", "on_pre_optimizer_step", "on_step_end", "on_log", "on_save"])

@@ -31,25 +31,27 @@ class Decoder(Protocol):
 
 def pick_decoder(network: Any, *, is_merged: bool, compiled: bool = False) -> Decoder:
     """Return the lean decoder when the model is Llama-shaped and its adapters are merged, else the general one."""
-    if is_merged and _is_llama_shaped(network):
+    if is_merged and is_llama_shaped(network):
         return LeanDecoder(network, compiled=compiled)
     return ModelDecoder(network)
 
 
-def _is_llama_shaped(network: Any) -> bool:
+def is_llama_shaped(network: Any) -> bool:
+    """Whether a transformers model computes what Llama computes: full attention, plain rotary positions, SiLU."""
+    if type(network).__name__ not in _LLAMA_SHAPED:
+        return False
     config = network.config
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
-    is_plain = kinds == {"full_attention"} and rope in _STATIC_ROPES and config.hidden_act == "silu"
     has_window = type(network).__name__ == "MistralForCausalLM" and config.sliding_window is not None
-    return type(network).__name__ in _LLAMA_SHAPED and is_plain and not has_window
+    return kinds == {"full_attention"} and rope in _STATIC_ROPES and config.hidden_act == "silu" and not has_window
 
 
 # The general way
 
 
-class _Recorder(Cache):  # type: ignore[misc]  # transformers publishes no types
-    """Hands a prefill's keys and values through and keeps them."""
+class KeptKeys(Cache):  # type: ignore[misc]  # transformers publishes no types
+    """Hands a prompt's keys and values through and keeps them, by layer."""
 
     def __init__(self) -> None:
         super().__init__(layers=[])
@@ -58,6 +60,7 @@ class _Recorder(Cache):  # type: ignore[misc]  # transformers publishes no types
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
+        """transformers' interface: what attention is to see of a layer."""
         self.kept[layer_idx] = (key_states, value_states)
         return key_states, value_states
 
@@ -81,8 +84,8 @@ class _SlotWriter(Cache):  # type: ignore[misc]  # as above
 
 
 @cache
-def _cache_argument(forward: Any) -> str:
-    """`cache` in transformers from 5.20 on, `past_key_values` before."""
+def cache_argument(forward: Any) -> str:
+    """What a transformers model calls its cache: `cache` from 5.20 on, `past_key_values` before."""
     return "cache" if "cache" in inspect.signature(forward).parameters else "past_key_values"
 
 
@@ -108,7 +111,7 @@ def prefill(network: Any, prompts: Sequence[Sequence[int]]) -> list[PromptCache]
     The last token of each is left to the first decode step.
     """
     longest = max(len(prompt) for prompt in prompts)
-    recorder = _Recorder()
+    recorder = KeptKeys()
     device = next(network.parameters()).device
     if longest > 1:
         ids = torch.zeros(len(prompts), longest - 1, dtype=torch.long)
@@ -122,7 +125,7 @@ def prefill(network: Any, prompts: Sequence[Sequence[int]]) -> list[PromptCache]
             attention_mask=_masks(network, distance >= 0, distance),
             use_cache=True,
             logits_to_keep=1,
-            **{_cache_argument(type(network).forward): recorder},
+            **{cache_argument(type(network).forward): recorder},
         )
     layers = range(len(recorder.kept))
     return [
@@ -153,7 +156,7 @@ class ModelDecoder:
             attention_mask=_masks(self.network, distance >= 0, distance),
             use_cache=True,
             logits_to_keep=1,
-            **{_cache_argument(type(self.network).forward): _SlotWriter(slots, rows, reach)},
+            **{cache_argument(type(self.network).forward): _SlotWriter(slots, rows, reach)},
         )
         logits: Tensor = output.logits[:, -1]
         return logits

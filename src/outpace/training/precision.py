@@ -1,5 +1,7 @@
 """Which number formats a run computes in: bfloat16 where the device supports it, float32 on a CPU."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -44,6 +46,23 @@ def choose_precision(recipe: Recipe) -> Precision:
         # weights that are all trained need float32: an update at lr 1e-6 is lost in bfloat16's 8 bits
         dtype = "float32" if not recipe.use_peft else "bfloat16" if supported else "float16"
     return Precision(device=f"cuda:{local_rank()}", dtype=dtype, bf16=bf16, fp16=recipe.fp16)
+
+
+@contextmanager
+def sound_attention() -> Iterator[None]:
+    """Inside, attention on a GPU is never cuDNN's, whose gradients are NaN now and then; nothing on a CPU.
+
+    With a mask, and a length of 64 beyond a multiple of 128, the backward of cuDNN's kernel overflows (torch 2.11 to
+    2.13 on Hopper, pytorch/pytorch issue 196678). It also plans anew for each shape, a millisecond or more a call.
+    """
+    import torch
+
+    was = torch.backends.cuda.cudnn_sdp_enabled()  # type: ignore[no-untyped-call]
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(was)
 
 
 def checkpoint_activations(recipe: Recipe, model: Any) -> bool:

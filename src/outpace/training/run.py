@@ -27,7 +27,7 @@ from outpace.training.environment import leave_processes, processes, rank
 from outpace.training.evaluations import eval_settings, load_task_sets, stored
 from outpace.training.fit import Fitted, fit
 from outpace.training.interrupts import Interrupts
-from outpace.training.precision import Precision, choose_precision, loading_options
+from outpace.training.precision import Precision, choose_precision, loading_options, sound_attention
 from outpace.training.progress import RunProgress
 from outpace.training.resume import refuse_other_recipe
 from outpace.training.rewards import doubt_about
@@ -75,6 +75,7 @@ def train(recipe: Recipe, run: RunFolder, console: Console, collaborators: Colla
         Interrupts(progress.say) as interrupts,
         reward.build(recipe.rewards) as rewards,
         parts_of.make_grader(recipe) as grader,
+        sound_attention(),
     ):
         if rank() == 0:
             refuse_other_recipe(run, recipe)

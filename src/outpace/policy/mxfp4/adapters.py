@@ -31,6 +31,7 @@ class ExpertLora(nn.Module, BaseTunerLayer):  # type: ignore[misc]  # PEFT is un
     lora_B: nn.ModuleDict
     adapter_layer_names = ("lora_A", "lora_B")
     other_param_names = ("r", "lora_alpha", "scaling")
+    cast_input_dtype_enabled = True
 
     def __init__(self, base_layer: nn.Module, family: str) -> None:
         super().__init__()

@@ -15,7 +15,8 @@ from outpace.policy.mxfp4.packing import BLOCK, Packed, pack, unpack
 
 Rows = Callable[[int, int], Tensor]
 """Reads rows [start, end) of a weight, so that a large one is never whole in memory."""
-_ROWS_AT_ONCE = 8192
+ROWS_AT_ONCE = 8192
+"""Rows of a large weight that are unpacked together."""
 
 
 class _FrozenLinear(nn.Linear):
@@ -32,8 +33,8 @@ class _FrozenLinear(nn.Linear):
 
     def fill(self, read: Rows) -> None:
         """Take the weight over, some rows at a time."""
-        for start in range(0, self.out_features, _ROWS_AT_ONCE):
-            end = min(start + _ROWS_AT_ONCE, self.out_features)
+        for start in range(0, self.out_features, ROWS_AT_ONCE):
+            end = min(start + ROWS_AT_ONCE, self.out_features)
             self._fill_rows(start, end, read(start, end))
 
     def _fill_rows(self, start: int, end: int, rows: Tensor) -> None:
@@ -107,8 +108,8 @@ class _Int8Product(torch.autograd.Function):
         if x.is_cuda and x.shape[:-1].numel() <= _FEW_ROWS and (kernel := _int8_kernel()) is not None:
             return kernel(x, codes, scale)
         out = x.new_empty(*x.shape[:-1], codes.shape[0])
-        for start in range(0, codes.shape[0], _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, codes.shape[0], ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
             out[..., part] = (x @ codes[part].to(x.dtype).T) * scale[part].to(x.dtype)
         return out
 
@@ -116,8 +117,8 @@ class _Int8Product(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         scaled = grads[0] * ctx.scale.to(grads[0].dtype)
         total: Tensor | None = None
-        for start in range(0, ctx.codes.shape[0], _ROWS_AT_ONCE):
-            part = slice(start, start + _ROWS_AT_ONCE)
+        for start in range(0, ctx.codes.shape[0], ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
             product = scaled[..., part] @ ctx.codes[part].to(scaled.dtype)
             total = product if total is None else total + product
         return total, None, None

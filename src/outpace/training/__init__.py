@@ -25,7 +25,7 @@ __all__ = ["dry_run", "prepare_environment", "train"]
 
 def train(recipe: "Recipe", run_folder: "RunFolder", console: "Console") -> "TrainResult":
     """Train `recipe` in `run_folder`, resuming what is there; see `outpace.training.run.train`."""
-    prepare_environment()
+    prepare_environment(small_card=recipe.card_GB is not None)
     from outpace.training.run import train as run
 
     return run(recipe, run_folder, console)

@@ -14,6 +14,7 @@ from transformers import TrainerCallback
 
 from outpace.errors import TrainingDiverged
 from outpace.evaluate.memory import reset_cuda_peak
+from outpace.policy.mxfp4.host_checkpoint import keep_on_host
 from outpace.records import RunFolder, mark_complete
 from outpace.records.checkpoints import folder_bytes, list_checkpoints
 from outpace.training.adapters import GradientReach
@@ -55,6 +56,14 @@ class StopOnDivergence(TrainerCallback):  # type: ignore[misc]  # transformers i
         loss = (logs or {}).get("loss")
         if isinstance(loss, float) and not math.isfinite(loss):
             raise TrainingDiverged(_sentence(state.global_step, "loss", [], args))
+
+
+class KeepOnHost(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
+    """Once the trainer has set up that activations are computed twice: what is kept of them waits on the host."""
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Nothing happens where activations are not computed twice."""
+        keep_on_host(kwargs["model"])
 
 
 class SaveSafely(TrainerCallback):  # type: ignore[misc]  # transformers is untyped

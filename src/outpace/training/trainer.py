@@ -8,11 +8,12 @@ from outpace.config import BatchPlan, Recipe
 from outpace.errors import ConfigError
 from outpace.evaluate import from_policy
 from outpace.policy import Policy, SamplingSettings
+from outpace.policy.mxfp4 import is_packed
 from outpace.records import RunFolder
 from outpace.reward import RewardSet
 from outpace.schema import Message, Task
 from outpace.training.adapters import HOST_ADAMW, GradientReach, adapt, check_targets, family_in
-from outpace.training.callbacks import Recorder, SaveSafely, StopOnDivergence
+from outpace.training.callbacks import KeepOnHost, Recorder, SaveSafely, StopOnDivergence
 from outpace.training.completions import CompletionReader
 from outpace.training.environment import rank
 from outpace.training.interrupts import Interrupts
@@ -87,6 +88,8 @@ def build_trainer(parts: Parts) -> Any:
         Recorder(clock, parts.record),
     ):
         trainer.add_callback(callback)
+    if is_packed(trainer.model):
+        trainer.add_callback(KeepOnHost())
     return trainer
 
 

@@ -3,8 +3,8 @@
 Reading order: `packing` (the number format), `grouped` (products with packed experts), `kernels` (on a GPU),
 `experts` (the layer), `compact` (attention, embedding and head in little memory), `attention` (sinks), `build` and
 `read` (checkpoint to model), `adapters` (LoRA in PEFT's layout), `merge` (export), `census` (what is packed, what is
-trained), `scoring` and `host_adam` (what a small card needs besides). Not covered: mixtures of experts other than
-gpt-oss, and training of the packed weights themselves.
+trained), `scoring`, `host_adam` and `host_checkpoint` (what a small card needs besides). Not covered: mixtures of
+experts other than gpt-oss, and training of the packed weights themselves.
 """
 
 from outpace.policy.mxfp4.adapters import attach, attach_saved, is_packed

@@ -14,7 +14,7 @@ from torch import nn
 
 from outpace.errors import ModelError
 from outpace.policy.mxfp4 import attention
-from outpace.policy.mxfp4.compact import HostEmbedding, Int8Linear, PackedLinear, _FrozenLinear
+from outpace.policy.mxfp4.compact import ROWS_AT_ONCE, HostEmbedding, Int8Linear, PackedLinear, _FrozenLinear
 from outpace.policy.mxfp4.experts import PackedExperts
 from outpace.policy.mxfp4.grouped import Engine, pick_engine
 from outpace.policy.mxfp4.packing import BLOCK
@@ -119,8 +119,7 @@ def assemble(config: Any, weights: Weights, *, dtype: torch.dtype, device: torch
     network.config._attn_implementation = attention.NAME
     network.model.rotary_emb = type(network.model.rotary_emb)(config=config).to(device)
     if storage.embedding == "host":
-        table = weights.tensor("model.embed_tokens.weight", (config.vocab_size, config.hidden_size), dtype)
-        network.model.embed_tokens = HostEmbedding(table.cpu(), device)
+        network.model.embed_tokens = HostEmbedding(_host_table(config, weights, dtype), device)
     network.storage = storage
     _fill(network, config, weights, dtype, device)
     set_engine(network, pick_engine(device))
@@ -161,6 +160,16 @@ def _exchange(network: Any, config: Any, storage: Storage) -> None:
                 setattr(layer.self_attn, name, compact)
     if storage.head != "full":
         network.lm_head = Int8Linear(config.hidden_size, config.vocab_size, bias=False)
+
+
+def _host_table(config: Any, weights: Weights, dtype: torch.dtype) -> torch.Tensor:
+    """The embedding's rows in host memory; on their way the device holds a few thousand of them."""
+    shape = (config.vocab_size, config.hidden_size)
+    table = torch.empty(shape, dtype=dtype)
+    for start in range(0, shape[0], ROWS_AT_ONCE):
+        end = min(start + ROWS_AT_ONCE, shape[0])
+        table[start:end] = weights.rows("model.embed_tokens.weight", shape, start, end)
+    return table
 
 
 def _fill(network: Any, config: Any, weights: Weights, dtype: torch.dtype, device: torch.device) -> None:

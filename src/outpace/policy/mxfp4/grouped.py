@@ -4,6 +4,7 @@ P = tokens x top_k pairs (token, expert), sorted by expert; E experts. The weigh
 only, and the backward unpacks again. Two engines do the products: plain PyTorch here, Triton in `kernels`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -12,6 +13,9 @@ import torch
 from torch import Tensor
 
 from outpace.policy.mxfp4.packing import Packed, unpack
+
+_TOKENS_AT_ONCE = 256
+"""Tokens whose experts' results are gathered together: 6 MB at gpt-oss-20b's width."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,10 @@ class Routes:
 
     def sum_back(self, pairs: Tensor) -> Tensor:
         """Sum sorted pairs (P, d) by token: (T, d). In a fixed order, so that repeating it changes no bit."""
-        return _by_token(pairs, self).sum(dim=1)
+        out = pairs.new_empty(self.pairs // self.top_k, pairs.shape[1])
+        for part in _token_parts(self):
+            out[part] = _by_token(pairs, self, part).sum(dim=1)
+        return out
 
 
 class Engine(Protocol):
@@ -187,26 +194,37 @@ def grouped_product(
 
 
 class _Combine(torch.autograd.Function):
-    """Weights and sums each token's experts; keeps what they served, once."""
+    """Weights and sums each token's experts; keeps what they served, once, and gathers some tokens at a time."""
 
     @staticmethod
     def forward(ctx: Any, served: Tensor, weights: Tensor, routes: Routes) -> Tensor:
         ctx.save_for_backward(served, weights)
         ctx.routes = routes
-        return torch.bmm(weights[:, None, :], _by_token(served, routes))[:, 0]
+        out = served.new_empty(weights.shape[0], served.shape[1])
+        for part in _token_parts(routes):
+            out[part] = torch.bmm(weights[part, None, :], _by_token(served, routes, part))[:, 0]
+        return out
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         served, weights = ctx.saved_tensors
         routes = ctx.routes
-        to_weights = torch.bmm(_by_token(served, routes), grads[0][:, :, None])[:, :, 0]
+        to_weights = torch.empty_like(weights)
+        for part in _token_parts(routes):
+            to_weights[part] = torch.bmm(_by_token(served, routes, part), grads[0][part, :, None])[:, :, 0]
         to_served = grads[0][routes.token_P].mul_(weights.flatten()[routes.order_P, None])
         return to_served, to_weights, None
 
 
-def _by_token(pairs: Tensor, routes: Routes) -> Tensor:
-    """Sorted pairs (P, d) as (T, top_k, d)."""
-    return pairs[routes.place_P].view(-1, routes.top_k, pairs.shape[1])
+def _token_parts(routes: Routes) -> Iterator[slice]:
+    tokens = routes.pairs // routes.top_k
+    for start in range(0, tokens, _TOKENS_AT_ONCE):
+        yield slice(start, start + _TOKENS_AT_ONCE)
+
+
+def _by_token(pairs: Tensor, routes: Routes, part: slice) -> Tensor:
+    """Sorted pairs (P, d) of some tokens as (tokens, top_k, d)."""
+    return pairs[routes.place_P.view(-1, routes.top_k)[part]]
 
 
 def combine(served: Tensor, weights: Tensor, routes: Routes) -> Tensor:

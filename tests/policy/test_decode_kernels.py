@@ -23,6 +23,8 @@ def run_in_interpreter(part: str) -> dict[str, float]:
         timeout=55,
         check=False,
     )
+    if "only 0-dimensional arrays can be converted" in ran.stderr:
+        pytest.skip("this Triton's interpreter counts loops only with NumPy before 2.4: a newer Triton is needed")
     assert ran.returncode == 0, ran.stderr[-2000:]
     return json.loads(ran.stdout)
 

@@ -23,7 +23,7 @@ test: install
 # Triton (280 MB) runs the GPU kernels in its interpreter; `make test` skips them without it.
 test-kernels: install
 	$(BIN)/python -m pip install -q triton
-	$(BIN)/python -m pytest tests/mxfp4/test_kernels.py
+	$(BIN)/python -m pytest tests/mxfp4/test_kernels.py tests/policy/test_decode_kernels.py
 
 check: install
 	$(BIN)/ruff check .

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from outpace.errors import ConfigError, TrainingDiverged  # noqa: E402
 from outpace.policy import SamplingSettings, attach_lora, sample  # noqa: E402
+from outpace.policy.engine import smaller_batch  # noqa: E402
 from outpace.policy.merged import base_model  # noqa: E402
 
 PROMPTS = [[5, 9, 40, 41, 60, 7, 8, 9, 10, 11, 12], [77], [30, 31, 32, 33, 34], [100, 3, 100]]
@@ -227,3 +228,21 @@ def test_messages_are_rendered_by_the_chat_template(make_policy):
     [generation] = sample(policy, [[{"role": "user", "content": "f"}]], SamplingSettings(max_new_tokens=2))
     assert policy.tokenizer.decode(generation.prompt_ids).endswith("<|im_start|>assistant\n")
     assert replace(generation, text="") != generation
+
+
+@pytest.mark.parametrize(
+    ("size", "living", "captured", "largest_new", "expected"),
+    [
+        (256, 200, {256}, 256, 256),
+        (256, 128, {256}, 256, 128),
+        (256, 20, {256}, 64, 32),
+        (256, 100, {256}, 64, 256),
+        (256, 20, {256, 128, 64}, 0, 64),
+        (200, 100, {200}, 200, 128),
+        (30, 3, {30}, 8, 8),
+        (8, 1, {8}, 8, 8),
+        (3, 1, {3}, 8, 3),
+    ],
+)
+def test_a_captured_batch_shrinks_to_graphs_at_hand_or_to_those_that_pay(size, living, captured, largest_new, expected):
+    assert smaller_batch(size, living, captured=captured, largest_new=largest_new) == expected

@@ -2,7 +2,8 @@
 
 A decoder gets the tokens and positions of B rows, writes their keys and values into the slots, returns logits (B, V).
 The lean way calls no module but reads the weights, which spares the Python time and the copies of `forward` (a large
-part of a step for a small model or a small batch). Both are checked against a full forward in the tests.
+part of a step for a small model or a small batch). On a GPU with Triton its layers are made of fused kernels, which
+halves the number of kernels in a step. All are checked against a full forward or each other in the tests.
 """
 
 import inspect
@@ -15,10 +16,13 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # the name that everyone gives it
 from transformers.cache_utils import Cache
 
+from outpace.policy.kernel_check import runs_kernels
 from outpace.policy.slots import PromptCache, Slots
 
 _LLAMA_SHAPED = ("LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "MistralForCausalLM")
 _STATIC_ROPES = ("default", "linear", "llama3", "yarn")
+_FUSED_TYPES = (torch.float32, torch.bfloat16, torch.float16)
+_FUSED_HEAD_SIZE, _FUSED_GROUP = 256, 16  # a program holds all heads that share a key, in registers and shared memory
 
 
 class Decoder(Protocol):
@@ -179,7 +183,7 @@ def _rotate(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), signed_sin)
 
 
-class _Layer:
+class Layer:
     """The weights of one transformer layer, as plain tensors."""
 
     def __init__(self, layer: Any) -> None:
@@ -193,10 +197,11 @@ class _Layer:
             [(n.weight, n.variance_epsilon) for n in (attention.q_norm, attention.k_norm)] if has_qk_norm else None
         )
         self.head_size, self.scaling = attention.head_dim, attention.scaling
+        self.group = self.qkv[0][0].shape[0] // self.qkv[1][0].shape[0]
 
 
 def _layer_step(
-    x: Tensor, layer: _Layer, keys: Tensor, values: Tensor, reach: int, shared: tuple[Tensor, ...]
+    x: Tensor, layer: Layer, keys: Tensor, values: Tensor, reach: int, shared: tuple[Tensor, ...]
 ) -> Tensor:
     """One layer on x (B, d): keys and values (B, H, T, D) are written at each row's position."""
     index, position_B, cos, signed_sin, mask = shared
@@ -218,28 +223,54 @@ def _layer_step(
 
 
 class LeanDecoder:
-    """Decodes Llama-shaped models (Llama, Qwen2, Qwen3, Mistral without window) straight from their weights."""
+    """Decodes Llama-shaped models (Llama, Qwen2, Qwen3, Mistral without window) straight from their weights.
 
-    def __init__(self, network: Any, *, compiled: bool = False) -> None:
+    `fused` says whether layers are made of Triton kernels; None: where they run, unless layers are to be compiled.
+    """
+
+    def __init__(self, network: Any, *, compiled: bool = False, fused: bool | None = None) -> None:
         body = network.model
         self.embedding, self.head = body.embed_tokens, _linear(network.lm_head)
-        self.layers = [_Layer(layer) for layer in body.layers]
+        self.layers = [Layer(layer) for layer in body.layers]
         self.norm = (body.norm.weight, body.norm.variance_epsilon)
         self.rotary = body.rotary_emb
         self.step = torch.compile(_layer_step, dynamic=False) if compiled else _layer_step
+        self.is_fused = (not compiled and self._can_fuse()) if fused is None else fused
+
+    def _can_fuse(self) -> bool:
+        weights, layer = self.embedding.weight, self.layers[0]
+        has_kind = weights.dtype in _FUSED_TYPES and layer.head_size % 2 == 0
+        fits = layer.head_size <= _FUSED_HEAD_SIZE and layer.group <= _FUSED_GROUP
+        return has_kind and fits and runs_kernels(weights.device)
 
     def __call__(self, slots: Slots, rows: int, reach: int) -> Tensor:
         """See `Decoder`."""
-        position_B = slots.position_B[:rows]
         x = F.embedding(slots.token_B[:rows], self.embedding.weight)
+        x = self._fused_layers(x, slots) if self.is_fused else self._plain_layers(x, slots, reach)
+        return F.linear(_norm(x, self.norm), *self.head)
+
+    def _fused_layers(self, x: Tensor, slots: Slots) -> Tensor:
+        from outpace.policy.decode_kernels import Turn, layer_step
+
+        rows = x.shape[0]
+        position_B = slots.position_B[:rows]
+        cos, sin = (angle[:, 0].contiguous() for angle in self.rotary(x[:, None], position_B[:, None]))
+        turn = Turn(position_B, cos, sin)
+        for layer, keys, values in zip(self.layers, slots.keys, slots.values, strict=True):
+            x = layer_step(x, layer, keys[:rows], values[:rows], turn)
+        return x
+
+    def _plain_layers(self, x: Tensor, slots: Slots, reach: int) -> Tensor:
+        rows = x.shape[0]
+        position_B = slots.position_B[:rows]
         cos, sin = self.rotary(x[:, None], position_B[:, None])
         half = sin.shape[-1] // 2
         signed_sin = torch.cat((-sin[..., :half], sin[..., half:]), dim=-1)
         place = torch.arange(reach, device=x.device)
         is_seen = (place <= position_B[:, None])[:, None, None, :]
         mask = torch.zeros(is_seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~is_seen, float("-inf"))
-        group = self.layers[0].qkv[0][0].shape[0] // self.layers[0].qkv[1][0].shape[0]
-        shared = (torch.arange(rows, device=x.device), position_B, cos, signed_sin, mask.expand(-1, -1, group, -1))
+        mask = mask.expand(-1, -1, self.layers[0].group, -1)
+        shared = (torch.arange(rows, device=x.device), position_B, cos, signed_sin, mask)
         for layer, keys, values in zip(self.layers, slots.keys, slots.values, strict=True):
             x = self.step(x, layer, keys[:rows], values[:rows], reach, shared)
-        return F.linear(_norm(x, self.norm), *self.head)
+        return x

@@ -13,8 +13,10 @@ import torch
 from torch import Tensor
 
 from outpace.errors import ConfigError
+from outpace.policy.kernel_check import runs_kernels
 
 _BLOCK = 256  # tokens per block of the two-level search over the vocabulary
+_KERNEL_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,11 @@ class SamplingSettings:
                 raise ConfigError(
                     f"sampling.{name} cannot be {getattr(self, name)!r}: see the limits in docs/sampler.md."
                 )
+
+    @property
+    def is_unfiltered(self) -> bool:
+        """Whether tokens are drawn, not chosen greedily, and from the whole vocabulary."""
+        return self.temperature > 0 and self.top_k == 0 and self.top_p == 1.0 and self.min_p == 0.0
 
 
 def row_uniforms(
@@ -87,6 +94,10 @@ def draw(logits: Tensor, uniforms: Tensor, settings: SamplingSettings) -> tuple[
         Tokens (B,), their log-probabilities (B,) float32 under softmax(logits / temperature) before any filter (what a
         trainer computes), and whether each row's distribution was finite (B,); where it was not, the token is void.
     """
+    if settings.is_unfiltered and logits.dtype in _KERNEL_TYPES and runs_kernels(logits.device):
+        from outpace.policy.draw_kernels import draw_unfiltered
+
+        return draw_unfiltered(logits, uniforms, settings.temperature)
     scaled = logits.float()
     if settings.temperature not in (0.0, 1.0):
         scaled = scaled / settings.temperature

@@ -6,7 +6,7 @@ with, the living rows are moved together and the batch shrinks.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,9 @@ from outpace.policy.slots import CacheShape, PromptCache, Slots
 _PREFILL_TOKENS = 16384  # prompts run through the model together, counted with padding
 _LOOK_EVERY = 8  # GPU steps between two looks at which rows have ended
 _SHRINK_BELOW = 0.75  # on a CPU, move rows together when fewer than this share of the batch lives
-_GRAPH_SHRINK = 4  # on a GPU, each smaller batch has its graph, so it shrinks by this factor at once
+_LEAST_ROWS = 8  # on a GPU, no smaller batch is quicker
+_CAPTURE_PAYS = 64  # steps that may have to follow before a graph (about 0.1 s) is captured for a smaller batch
+_FIRST_SHRINK = 4  # an engine's first call may be its only one: it captures a batch only when smaller by this factor
 _REACH_STEP = 32  # attention looks at positions in multiples of this
 
 
@@ -55,6 +57,8 @@ class Engine:
     stamp: tuple[int, ...]
     """Addresses of the weights at capture; graphs are void when they move."""
     graphs: dict[int, "torch.cuda.CUDAGraph"] = field(default_factory=dict)
+    calls: int = 0
+    """How often `run` was called."""
     eos: Tensor = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,6 +73,7 @@ class Engine:
         self, prompts: Sequence[Sequence[int]], rows: Sequence[Row], seed: int, on_done: Callable[[Done], None]
     ) -> None:
         """Draw one completion per row; `on_done` is called as each ends, in the order in which they end."""
+        self.calls += 1
         _Run(self, prompts, rows, seed, on_done).to_the_end()
 
     def step(self, rows: int, reach: int) -> None:
@@ -232,16 +237,36 @@ class _Run:
         living = [slot for slot, row in enumerate(self.seated) if row is not None]
         size = len(self.seated)
         if self.engine.on_gpu:
-            smaller = max(8, -(-size // _GRAPH_SHRINK))
-            is_due = size > 8 and len(living) <= smaller
+            factor = _FIRST_SHRINK if self.engine.calls == 1 else 1
+            new = max(_LEAST_ROWS, -(-size // factor)) if self._most_steps_left() >= _CAPTURE_PAYS else 0
+            smaller = smaller_batch(size, len(living), captured=self.engine.graphs, largest_new=new)
         else:
-            smaller, is_due = len(living), len(living) < _SHRINK_BELOW * size
-        if not is_due or not living:
+            smaller = len(living) if len(living) < _SHRINK_BELOW * size else size
+        if smaller == size or not living:
             return
         self.engine.slots.compact(torch.tensor(living, device=self.engine.slots.token_B.device))
         spare = smaller - len(living)
         self.seated = [*(self.seated[slot] for slot in living), *([None] * spare)]
         self.furthest = [*(self.furthest[slot] for slot in living), *([0] * spare)]
+
+    def _most_steps_left(self) -> int:
+        """How many steps the rows may still take, were none to end by itself."""
+        seated = [(self.furthest[slot], row) for slot, row in enumerate(self.seated) if row is not None]
+        fewest = min((place + 1 - len(self.prompts[row.prompt_index]) for place, row in seated), default=0)
+        return self.engine.slots.max_new - fewest
+
+
+def smaller_batch(size: int, living: int, *, captured: Container[int], largest_new: int) -> int:
+    """The smallest power of two that holds the `living` rows, of those below `size`; `size` when there is none.
+
+    A batch without a graph counts only up to `largest_new` rows.
+    """
+    smaller = _LEAST_ROWS
+    while smaller < size:
+        if smaller >= living and (smaller <= largest_new or smaller in captured):
+            return smaller
+        smaller *= 2
+    return size
 
 
 def _round_up(value: int, step: int) -> int:

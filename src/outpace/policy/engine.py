@@ -87,7 +87,7 @@ class Engine:
         column = torch.where(alive, count, limit)[:, None]
         state.tokens_BN[:rows].scatter_(1, column, token[:, None])
         state.logprobs_BN[:rows].scatter_(1, column, logprob[:, None])
-        is_end = torch.isin(token, self.eos) & alive
+        is_end = (token[:, None] == self.eos).any(dim=1) & alive  # isin sorts many end tokens, which no graph can
         state.ended_B[:rows].logical_or_(is_end)
         state.token_B[:rows].copy_(torch.where(alive, token, state.token_B[:rows]))
         state.position_B[:rows].add_(alive)

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from outpace.policy import Policy
+from outpace.policy.lean_forward import lean
 from outpace.policy.merged import base_model
 from outpace.training.shared_prompts import SharedPrompts
 from outpace.training.trimming import without_padding
@@ -53,7 +54,12 @@ def _without_padding(padded: Any) -> Any:
             return padded(self, model, input_ids, attention_mask, logits_to_keep, **options)
         most_rows = options.pop("batch_size", None)
         unwrapped = self.accelerator.unwrap_model(model)
-        with self.accelerator.autocast(), _inputs_as_they_are(unwrapped), _tiles_that_fit(unwrapped):
+        with (
+            self.accelerator.autocast(),
+            _inputs_as_they_are(unwrapped),
+            _tiles_that_fit(unwrapped),
+            lean(unwrapped),
+        ):
             prompt_columns = input_ids.size(1) - logits_to_keep
             shared = SharedPrompts.of(unwrapped, input_ids, attention_mask, prompt_columns)
 

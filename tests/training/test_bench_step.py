@@ -15,6 +15,7 @@ def test_a_step_is_measured_by_phases_with_each_sampler():
     for name in ("group", "transformers"):
         assert 0 < figures[name]["sample_s"] < figures[name]["step_s"]
         assert figures[name]["tokens_per_s"] > 0
+        assert 0 < figures[name]["completion_tokens"] <= 8
         assert figures[name]["reserved_GB"] is None or figures[name]["reserved_GB"] > 0
     assert figures["ratio"] == pytest.approx(figures["transformers"]["step_s"] / figures["group"]["step_s"])
 

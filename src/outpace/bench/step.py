@@ -24,9 +24,10 @@ def run(recipe: Recipe, *, steps: int = 4, samplers: Sequence[str] = SAMPLERS) -
     """Train `steps` updates with each sampler and compare.
 
     Returns:
-        By sampler the median seconds of a step and of its phases, `tokens_per_s` of sampling, `hidden_share`, the part
-        of scoring time that passed while completions were still being drawn, and `reserved_GB`, the most GPU memory
-        (None without a GPU); and `ratio`, how many times as long a step takes with the last sampler as with the first.
+        By sampler the median seconds of a step and of its phases, `completion_tokens`, the median of the steps' mean
+        lengths, `tokens_per_s` of sampling, `hidden_share`, the part of scoring time that passed while completions
+        were still being drawn, and `reserved_GB`, the most GPU memory (None without a GPU); and `ratio`, how many
+        times as long a step takes with the last sampler as with the first.
 
     Raises:
         ConfigError: a sampler is not installed, or none is named.
@@ -67,6 +68,7 @@ def _summary(records: Sequence[dict[str, Any]], completions: int) -> dict[str, A
     hidden, exposed = seconds.get("score_hidden_s", 0.0), seconds.get("score_exposed_s", 0.0)
     return {
         **seconds,
+        "completion_tokens": statistics.median(record["completions/mean_length"] for record in later),
         "tokens_per_s": statistics.median(rates) if rates else None,
         "hidden_share": hidden / (hidden + exposed) if hidden + exposed else None,
         "reserved_GB": max(

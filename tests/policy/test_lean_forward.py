@@ -156,13 +156,20 @@ def test_what_it_does_not_cover_is_left_to_transformers():
         checkpointed,
         eager,
         lora(network(), lora_dropout=0.1),
+        lora(network(Qwen2ForCausalLM, Qwen2Config), target_modules=["q_proj"], lora_bias=True),
+        network(attention_dropout=0.1),
         lora(network(), use_dora=True),
         network(MistralForCausalLM, MistralConfig, sliding_window=4),
     ):
         assert_left_alone(model)
-    mixed = network()
     with torch.autocast("cpu", dtype=torch.bfloat16):  # float32 weights would have to be cast in every product
-        assert_left_alone(mixed)
+        assert_left_alone(network())
+    spread = network()
+    own = spread.model.forward
+    spread.model.forward = own
+    with lean(spread) as is_lean:
+        assert not is_lean
+        assert spread.model.forward is own
 
 
 def test_afterwards_the_model_computes_as_before():

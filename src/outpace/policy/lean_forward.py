@@ -43,8 +43,11 @@ def lean(model: Any) -> Iterator[bool]:
 
 
 def _is_covered(model: Any, network: Any) -> bool:
-    if not is_llama_shaped(network) or network.config._attn_implementation != "sdpa" or not can_merge(model):
+    config = network.config
+    if not is_llama_shaped(network) or config._attn_implementation != "sdpa" or not can_merge(model):
         return False
+    if "forward" in vars(network.model) or (network.training and config.attention_dropout):
+        return False  # somebody else stands in for it, as when a model is spread over devices
     is_checkpointed = network.training and any(getattr(m, "gradient_checkpointing", False) for m in network.modules())
     device = network.device.type
     computed_in = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else network.dtype

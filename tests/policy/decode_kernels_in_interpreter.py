@@ -60,6 +60,8 @@ def check_attention(kind, shape, tile) -> float:
     scores = q.double().view(rows, heads, group, size) @ keys.double().transpose(-1, -2) * 0.2
     scores = scores.masked_fill(torch.arange(positions) > at[:, None, None, None], float("-inf"))
     want = (scores.softmax(dim=-1) @ values.double()).view(rows, -1)
+    apart = torch.cat((q, q.new_empty(rows, 24)), dim=1)[:, : q.shape[1]]
+    assert torch.equal(attend(apart, keys, values, at, 0.2, tile), attend(q, keys, values, at, 0.2, tile))
     return error(attend(q, keys, values, at, 0.2, tile), want)
 
 
@@ -95,7 +97,10 @@ def decoding() -> dict[str, float]:
         for model in ("llama", "qwen2", "qwen3"):
             note(f"step {name}", check_step(model, kind))
         gate, up = (torch.randn(3, 700).mul(5).to(kind) for _ in range(2))
-        note(f"gate {name}", error(silu_mul(gate, up), torch.nn.functional.silu(gate.double()) * up.double()))
+        note(
+            f"gate {name}",
+            error(silu_mul(torch.cat((gate, up), dim=1)), torch.nn.functional.silu(gate.double()) * up.double()),
+        )
     return found
 
 

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from outpace.errors import ConfigError, TrainingDiverged  # noqa: E402
 from outpace.policy import SamplingSettings, attach_lora, sample  # noqa: E402
+from outpace.policy.decode import lay_together  # noqa: E402
 from outpace.policy.engine import smaller_batch  # noqa: E402
 from outpace.policy.merged import base_model  # noqa: E402
 
@@ -246,3 +247,26 @@ def test_messages_are_rendered_by_the_chat_template(make_policy):
 )
 def test_a_captured_batch_shrinks_to_graphs_at_hand_or_to_those_that_pay(size, living, captured, largest_new, expected):
     assert smaller_batch(size, living, captured=captured, largest_new=largest_new) == expected
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+def test_weights_laid_together_stay_the_model_that_they_were(make_policy, kind, tmp_path):
+    network = make_policy(kind).model
+    ids = torch.arange(2, 12)[None]
+    before = network(input_ids=ids).logits
+    attention = network.model.layers[0].self_attn
+    linears = [attention.q_proj, attention.k_proj, attention.v_proj]
+    with torch.inference_mode():
+        block = lay_together([linear.weight for linear in linears])
+        again = lay_together([linear.weight for linear in linears])
+    assert again.data_ptr() == block.data_ptr()
+    assert torch.equal(again, block)
+    assert torch.equal(block, torch.cat([linear.weight for linear in linears]))
+    assert torch.equal(network(input_ids=ids).logits, before)
+    with torch.no_grad():
+        attention.k_proj.weight.add_(1)
+    assert torch.equal(again, torch.cat([linear.weight for linear in linears])), "a block follows its weights"
+    network(input_ids=ids).logits.sum().backward()
+    assert attention.k_proj.weight.grad.any(), "and they can still be trained"
+    network.save_pretrained(tmp_path)
+    assert torch.equal(type(network).from_pretrained(tmp_path)(input_ids=ids).logits, network(input_ids=ids).logits)

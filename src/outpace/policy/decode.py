@@ -183,6 +183,31 @@ def _rotate(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
     return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), signed_sin)
 
 
+def lay_together(weights: Sequence[Tensor]) -> Tensor:
+    """Move weights (out, in), or biases (out,), into one block of memory, end to end, and return the block.
+
+    Each stays what it was, as a view of its part, so nothing is there twice, and what changes one in place changes the
+    block. Weights that lie so already are left where they are.
+    """
+    first, count = weights[0], sum(weight.shape[0] for weight in weights)
+    ends = [first.data_ptr()]
+    for weight in weights:
+        ends.append(ends[-1] + weight.numel() * weight.element_size())
+    shape, stride = (count, *first.shape[1:]), first.stride()
+    is_block = all(weight.data_ptr() == end for weight, end in zip(weights, ends, strict=False))
+    if is_block and first.untyped_storage().data_ptr() == weights[-1].untyped_storage().data_ptr():
+        return first.detach().as_strided(shape, stride)
+    with torch.inference_mode(False), torch.no_grad():  # weights made in inference mode could never be trained
+        block = torch.empty(shape, dtype=first.dtype, device=first.device)
+        start = 0
+        for weight in weights:
+            part = block[start : start + weight.shape[0]]
+            part.copy_(weight)
+            weight.data = part
+            start += weight.shape[0]
+    return block
+
+
 class Layer:
     """The weights of one transformer layer, as plain tensors."""
 
@@ -198,6 +223,17 @@ class Layer:
         )
         self.head_size, self.scaling = attention.head_dim, attention.scaling
         self.group = self.qkv[0][0].shape[0] // self.qkv[1][0].shape[0]
+        self.qkv_joined: tuple[Tensor, Tensor | None] | None = None
+        self.gate_up_joined: tuple[Tensor, Tensor | None] | None = None
+
+    def join(self) -> None:
+        """Let linear layers of one input be one: queries, keys and values; gate and up."""
+        self.qkv_joined, self.gate_up_joined = _joined(self.qkv), _joined([self.gate, self.up])
+
+
+def _joined(linears: Sequence[tuple[Tensor, Tensor | None]]) -> tuple[Tensor, Tensor | None]:
+    biases = [bias for _, bias in linears if bias is not None]
+    return lay_together([weight for weight, _ in linears]), lay_together(biases) if biases else None
 
 
 def _layer_step(
@@ -236,10 +272,16 @@ class LeanDecoder:
         self.rotary = body.rotary_emb
         self.step = torch.compile(_layer_step, dynamic=False) if compiled else _layer_step
         self.is_fused = (not compiled and self._can_fuse()) if fused is None else fused
+        if self.is_fused:
+            for each in self.layers:
+                each.join()
 
     def _can_fuse(self) -> bool:
         weights, layer = self.embedding.weight, self.layers[0]
         has_kind = weights.dtype in _FUSED_TYPES and layer.head_size % 2 == 0
+        has_kind &= (
+            len({bias is None for _, bias in layer.qkv}) == len({b is None for _, b in (layer.gate, layer.up)}) == 1
+        )
         fits = layer.head_size <= _FUSED_HEAD_SIZE and layer.group <= _FUSED_GROUP
         return has_kind and fits and runs_kernels(weights.device)
 

@@ -60,12 +60,14 @@ def _padded(size: int, least: int = 16) -> int:
 
 def layer_step(x: Tensor, layer: "Layer", keys: Tensor, values: Tensor, turn: Turn) -> Tensor:
     """One layer on x (B, d), in place: keys and values (B, H, T, D) are written at each row's position."""
+    assert layer.qkv_joined
+    assert layer.gate_up_joined
     normed = F.rms_norm(x, (x.shape[-1],), *layer.norms[0])
-    q, k, v = (F.linear(normed, *weights) for weights in layer.qkv)
+    q, k, v = torch.split(F.linear(normed, *layer.qkv_joined), [weight.shape[0] for weight, _ in layer.qkv], dim=1)
     rotate_and_store(q, (k, v), (keys, values), turn, layer.qk_norms)
     _add_product(x, attend(q, keys, values, turn.position_B, layer.scaling), layer.out)
     normed = F.rms_norm(x, (x.shape[-1],), *layer.norms[1])
-    return _add_product(x, silu_mul(F.linear(normed, *layer.gate), F.linear(normed, *layer.up)), layer.down)
+    return _add_product(x, silu_mul(F.linear(normed, *layer.gate_up_joined)), layer.down)
 
 
 def _add_product(x: Tensor, rows: Tensor, weights: tuple[Tensor, Tensor | None]) -> Tensor:
@@ -166,20 +168,20 @@ def attend(
 ) -> Tensor:
     """Attention of q (B, Hq D) to the positions 0 to position_B of keys and values (B, H, T, D): (B, Hq D).
 
-    Softmax in float32. `tile` is for measurements and tests; None chooses.
+    Rows of q may lie apart. Softmax in float32. `tile` is for measurements and tests; None chooses.
     """
     rows, heads, positions, size = keys.shape
     _check_layout(keys, values)
-    assert q.is_contiguous()
+    assert q.stride(1) == 1
     tile = tile or AttentionTile.of(keys)
     group = q.shape[1] // (heads * size)
-    mixed, partial, sums = torch.empty_like(q), q, q
+    mixed, partial, sums = q.new_empty(q.shape), q, q
     if tile.splits > 1:
         partial = q.new_empty(rows, group * heads, tile.splits, size, dtype=torch.float32)
         sums = q.new_empty(2, rows, group * heads, tile.splits, dtype=torch.float32)
     _attend_kernel[(rows, heads, tile.splits)](
         q, keys, values, position_B, mixed if tile.splits == 1 else partial, sums[0], sums[-1],
-        scaling * 1.4426950408889634, *keys.stride()[:3], positions,
+        scaling * 1.4426950408889634, q.stride(0), *keys.stride()[:3], positions,
         GROUP=group, SIZE=size, SPLITS=tile.splits, MEMBERS=_padded(group), DEEP=_padded(size), WIDE=tile.wide,
         KIND=product_type(q.dtype), num_warps=tile.warps, num_stages=tile.stages,
     )  # fmt: skip
@@ -193,7 +195,7 @@ def attend(
 @triton.jit  # type: ignore[untyped-decorator]
 def _attend_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917  # a kernel's arguments
     q_ptr, keys_ptr, values_ptr, position_ptr, out_ptr, top_ptr, sum_ptr,
-    scale, row_stride, head_stride, place_stride, positions,
+    scale, q_stride, row_stride, head_stride, place_stride, positions,
     GROUP: tl.constexpr, SIZE: tl.constexpr, SPLITS: tl.constexpr, MEMBERS: tl.constexpr, DEEP: tl.constexpr,
     WIDE: tl.constexpr, KIND: tl.constexpr,
 ):  # fmt: skip
@@ -210,7 +212,8 @@ def _attend_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917  #
     is_column = (column < SIZE)[None, :]
     is_mine = (member < GROUP)[:, None] & is_column
     first_head = (row * tl.num_programs(1) + head) * GROUP
-    q = tl.load(q_ptr + (first_head + member)[:, None] * SIZE + column[None, :], mask=is_mine, other=0).to(KIND)
+    place = row * q_stride + (head * GROUP + member)[:, None] * SIZE + column[None, :]
+    q = tl.load(q_ptr + place, mask=is_mine, other=0).to(KIND)
     keys_ptr += row * row_stride + head.to(tl.int64) * head_stride
     values_ptr += row * row_stride + head.to(tl.int64) * head_stride
     top = tl.full((MEMBERS,), float("-inf"), tl.float32)
@@ -256,18 +259,21 @@ def _combine_kernel(  # type: ignore[no-untyped-def]
     tl.store(target, mixed.to(out_ptr.dtype.element_ty), mask=column < SIZE)
 
 
-def silu_mul(gate: Tensor, up: Tensor) -> Tensor:
-    """silu(gate) * up in one pass, for contiguous tensors of one shape."""
-    out = torch.empty_like(gate)
-    _silu_mul_kernel[(triton.cdiv(out.numel(), 1024),)](gate, up, out, out.numel(), WIDE=1024)
+def silu_mul(gate_up: Tensor) -> Tensor:
+    """silu(gate) * up in one pass: gate and up side by side (B, 2 I) -> (B, I)."""
+    rows, width = gate_up.shape[0], gate_up.shape[1] // 2
+    out = gate_up.new_empty(rows, width)
+    _silu_mul_kernel[(rows, triton.cdiv(width, 1024))](gate_up, out, gate_up.stride(0), width, WIDE=1024)
     return out
 
 
 @triton.jit  # type: ignore[untyped-decorator]
-def _silu_mul_kernel(gate_ptr, up_ptr, out_ptr, count, WIDE: tl.constexpr):  # type: ignore[no-untyped-def]
-    """WIDE products."""
-    place = tl.program_id(0).to(tl.int64) * WIDE + tl.arange(0, WIDE)
-    mask = place < count
-    gate = tl.load(gate_ptr + place, mask=mask, other=0).to(tl.float32)
-    up = tl.load(up_ptr + place, mask=mask, other=0).to(tl.float32)
-    tl.store(out_ptr + place, (gate / (1 + tl.exp(-gate)) * up).to(out_ptr.dtype.element_ty), mask=mask)
+def _silu_mul_kernel(gate_up_ptr, out_ptr, stride, width, WIDE: tl.constexpr):  # type: ignore[no-untyped-def]
+    """WIDE products of one row."""
+    row, place = tl.program_id(0).to(tl.int64), tl.program_id(1) * WIDE + tl.arange(0, WIDE)
+    mask = place < width
+    gate_ptr = gate_up_ptr + row * stride + place
+    gate = tl.load(gate_ptr, mask=mask, other=0).to(tl.float32)
+    up = tl.load(gate_ptr + width, mask=mask, other=0).to(tl.float32)
+    result = (gate / (1 + tl.exp(-gate)) * up).to(out_ptr.dtype.element_ty)
+    tl.store(out_ptr + row * width + place, result, mask=mask)

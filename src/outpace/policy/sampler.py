@@ -159,22 +159,26 @@ def _engine(
     size = min(rows, settings.max_batch or (256 if policy.device.type == "cuda" else 128))
     longest = max(map(len, prompts))
     need = {"size": size, "positions": longest + settings.max_new_tokens, "max_new": settings.max_new_tokens}
-    stamp = tuple(parameter.data_ptr() for parameter in network.parameters())
     for known in _LATEST:
-        is_same = known.network is network and known.stamp == stamp and known.eos_ids == policy.eos_ids
+        is_same = known.network is network and known.stamp == _addresses(network) and known.eos_ids == policy.eos_ids
         if is_same and known.settings == settings and known.slots.fits(known.slots.shape, **need):
             return known
     _LATEST.clear()  # before the next slots are made, so that both never exist together
+    decoder = pick_decoder(network, is_merged=folds, compiled=settings.compile and policy.device.type == "cuda")
     engine = Engine(
         network=network,
-        decoder=pick_decoder(network, is_merged=folds, compiled=settings.compile and policy.device.type == "cuda"),
+        decoder=decoder,
         slots=build_slots(network, **need),
         settings=settings,
         eos_ids=policy.eos_ids,
-        stamp=stamp,
+        stamp=_addresses(network),  # the decoder may have moved some
     )
     _LATEST.append(engine)
     return engine
+
+
+def _addresses(network: Any) -> tuple[int, ...]:
+    return tuple(parameter.data_ptr() for parameter in network.parameters())
 
 
 def _check_lengths(network: Any, ids: list[tuple[int, ...]], settings: SamplingSettings) -> None:

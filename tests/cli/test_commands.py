@@ -50,6 +50,7 @@ WRONG_INPUTS = [
     (["audit", "--cases", "{tmp}/none.jsonl"], "none.jsonl"),
     (["audit", "--reward", "no.such:thing"], "no.such"),
     (["plan", "{tmp}/none.yaml"], "none.yaml"),
+    (["bench", "sampler", "--sampler", "vlllm"], "vlllm"),
 ]
 
 

@@ -67,23 +67,33 @@ def sampler(
     batch: Annotated[list[int] | None, typer.Option(min=1, help="Completions at once; repeat for several.")] = None,
     max_completion_length: Annotated[int, typer.Option(min=1, help="Tokens.")] = 128,
     lora_r: Annotated[int, typer.Option(min=0, help="Rank of an attached adapter; 0: none.")] = 0,
+    sampler: Annotated[
+        list[str] | None, typer.Option(help="group, transformers, continuous; repeat for several. All when left out.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Tokens per second of our sampler, of transformers' generate and of its continuous batching.
 
-    Example: `outpace bench sampler smollm2 --batch 8 --batch 64`
+    Example: `outpace bench sampler smollm2 --batch 8 --batch 64 --sampler group --sampler transformers`
     """
     from outpace import policy as policies
+    from outpace.bench.sampler import SAMPLERS, bench_sampler
     from outpace.bench.sampler import as_json as plain_rows
-    from outpace.bench.sampler import bench_sampler
+    from outpace.errors import ConfigError
     from outpace.training.environment import prepare_environment
+
+    names = tuple(sampler or SAMPLERS)
+    if unknown := sorted({*names} - {*SAMPLERS}):
+        raise ConfigError(f"no sampler is called {', '.join(unknown)}: name {', '.join(SAMPLERS)}")
 
     prepare_environment()
     loaded = policies.load(model)
     if lora_r:
         loaded = policies.attach_lora(loaded, r=lora_r)
     with waiting("measuring samplers", quiet=as_json):
-        measured = bench_sampler(loaded, batches=tuple(batch or (8, 64)), max_new_tokens=max_completion_length)
+        measured = bench_sampler(
+            loaded, batches=tuple(batch or (8, 64)), max_new_tokens=max_completion_length, samplers=names
+        )
     if as_json:
         print_json({"model": model, "lora_r": lora_r, "measured": plain_rows(measured)})
         return

@@ -175,7 +175,9 @@ class Geometry:
         """
         q, kv, total = self.heads * self.head_size, self.kv_heads * self.head_size, rows * tokens
         attention = total * (10 * self.hidden + 10 * q + 8 * kv + 14 * rank + 8 * self.heads)
-        per_pair = 8 * self.intermediate + 2 * self.hidden + 4 * rank * self.experts + 24
+        # in the backward of the second product, or of the gate
+        widest = max(4 * self.intermediate + self.hidden, 5 * self.intermediate)
+        per_pair = 2 * widest + 4 * rank * self.experts + 24
         together = total if tokens_at_once is None else -(-total // -(-total // tokens_at_once))
         to_adapters = 2 * self.experts * rank * 3 * (self.hidden + self.intermediate)
         experts = together * (self.top_k * per_pair + 10 * self.hidden) + to_adapters

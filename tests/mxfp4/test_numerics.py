@@ -72,7 +72,7 @@ def reference_attention(query, key, value, mask, sinks, scaling):
     return torch.cat((scores, column), dim=-1).softmax(dim=-1)[..., :-1] @ value
 
 
-@pytest.mark.parametrize("at_once", [2**24, 1])
+@pytest.mark.parametrize("at_once", [2**24, 150, 100, 1])  # all heads, one key-value head, two query heads, one
 def test_attention_and_its_gradients_are_those_of_a_softmax_with_a_sink(monkeypatch, at_once):
     monkeypatch.setattr(attention, "_SCORES_AT_ONCE", at_once)
     torch.manual_seed(0)

@@ -68,6 +68,20 @@ def test_its_reward_rises_and_every_family_is_trained(tmp_path, checkpoint):
 
 
 @pytest.mark.train
+def test_layers_inputs_wait_on_the_host_in_every_update(tmp_path, checkpoint, monkeypatch):
+    from runs import TinyRun
+
+    from outpace.policy.mxfp4 import host_checkpoint
+
+    parts, usual = [], host_checkpoint.checkpoint
+    monkeypatch.setattr(
+        host_checkpoint, "checkpoint", lambda function, *rest: parts.append(function) or usual(function, *rest)
+    )
+    TinyRun(checkpoint, tmp_path, **KEYS).train(max_steps=2)
+    assert len(parts) >= 2 * 2 * 2, "two steps, two layers, two parts: what TRL does around sampling undoes nothing"
+
+
+@pytest.mark.train
 @pytest.mark.parametrize("optim", ["adamw_torch", "adamw_host"])
 def test_a_stopped_run_goes_on_from_its_checkpoint(tmp_path, checkpoint, optim):
     from runs import TinyRun

@@ -1,6 +1,8 @@
 """The sampler draws what the model says: checked against `generate`, a plain forward pass and chi-square."""
 
+import gc
 import math
+import weakref
 from collections import Counter
 from dataclasses import replace
 
@@ -11,7 +13,7 @@ torch = pytest.importorskip("torch")
 from outpace.errors import ConfigError, TrainingDiverged  # noqa: E402
 from outpace.policy import SamplingSettings, attach_lora, sample  # noqa: E402
 from outpace.policy.decode import lay_together  # noqa: E402
-from outpace.policy.engine import smaller_batch  # noqa: E402
+from outpace.policy.engine import smaller_batch, without_collector  # noqa: E402
 from outpace.policy.merged import base_model  # noqa: E402
 
 PROMPTS = [[5, 9, 40, 41, 60, 7, 8, 9, 10, 11, 12], [77], [30, 31, 32, 33, 34], [100, 3, 100]]
@@ -270,3 +272,24 @@ def test_weights_laid_together_stay_the_model_that_they_were(make_policy, kind, 
     assert attention.k_proj.weight.grad.any(), "and they can still be trained"
     network.save_pretrained(tmp_path)
     assert torch.equal(type(network).from_pretrained(tmp_path)(input_ids=ids).logits, network(input_ids=ids).logits)
+
+
+class _Cycle:
+    def __init__(self):
+        self.itself = self
+
+
+@pytest.mark.parametrize("was_on", [True, False])
+def test_garbage_is_collected_before_a_capture_and_not_during_it(was_on):
+    try:
+        gc.enable() if was_on else gc.disable()
+        before, seen = weakref.ref(_Cycle()), []
+        with without_collector():
+            seen += [before(), gc.isenabled()]
+        assert seen == [None, False]
+        assert gc.isenabled() is was_on
+        with pytest.raises(ZeroDivisionError), without_collector():
+            raise ZeroDivisionError
+        assert gc.isenabled() is was_on
+    finally:
+        gc.enable()

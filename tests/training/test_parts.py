@@ -22,7 +22,7 @@ from outpace.training.completions import CompletionReader
 from outpace.training.early_warnings import EarlyWarnings
 from outpace.training.evaluations import load_task_sets
 from outpace.training.facts import batch_facts
-from outpace.training.memory import is_out_of_memory, peak_memory, with_smaller_batches
+from outpace.training.memory import free_memory, is_out_of_memory, peak_memory, with_smaller_batches
 from outpace.training.phases import PhaseClock
 from outpace.training.preview import preview
 from outpace.training.progress import RunProgress, columns
@@ -202,6 +202,18 @@ def test_the_peak_of_a_step_is_told_in_10_to_the_9_bytes(monkeypatch: pytest.Mon
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda: 11_500_000_000)
     monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 12_000_000_000)
     assert peak_memory() == {"memory/allocated_GB": 11.5, "memory/reserved_GB": 12.0}
+
+
+def test_freeing_memory_takes_cublas_workspaces_before_the_cache_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: done.append("cache"))
+    clear = "_cuda_clearCublasWorkspaces"
+    monkeypatch.setattr(torch._C, clear, lambda: done.append("workspaces"), raising=False)
+    free_memory()
+    monkeypatch.delattr(torch._C, clear)
+    free_memory()
+    assert done == ["workspaces", "cache", "cache"]
 
 
 def test_memory_errors_are_told_from_other_errors() -> None:

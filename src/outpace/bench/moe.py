@@ -104,6 +104,7 @@ def build(settings: MoeSettings) -> tuple[Any, Any]:
 
     from outpace.policy import Policy
     from outpace.policy.mxfp4 import Storage, attach, census, random_network
+    from outpace.policy.mxfp4.host_checkpoint import keep_on_host
 
     network = random_network(
         geometry(settings.layers),
@@ -125,6 +126,7 @@ def build(settings: MoeSettings) -> tuple[Any, Any]:
             if "lora_B" in name:
                 parameter.normal_(std=0.002)
     model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    keep_on_host(model, network.storage.tokens_at_once)
     policy = Policy(model=model, tokenizer=_Words(), spec="gpt-oss-20b geometry", eos_ids=(200002,), pad_id=199999)
     return policy, census(model)
 

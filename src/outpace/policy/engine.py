@@ -5,8 +5,10 @@ ended a few steps late, so that the GPU never waits for it. On a CPU steps run e
 with, the living rows are moved together and the batch shrinks.
 """
 
+import gc
 from collections import deque
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,7 +116,7 @@ class Engine:
                 self.step(rows, state.positions)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with without_collector(), torch.cuda.graph(graph):
             self.step(rows, state.positions)
         for tensor, before in zip([*state.per_row(), state.broken], saved, strict=True):
             tensor.copy_(before)
@@ -254,6 +256,23 @@ class _Run:
         seated = [(self.furthest[slot], row) for slot, row in enumerate(self.seated) if row is not None]
         fewest = min((place + 1 - len(self.prompts[row.prompt_index]) for place, row in seated), default=0)
         return self.engine.slots.max_new - fewest
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Collect garbage now and none inside; afterwards the collector is on if it was before.
+
+    A collection during a capture may free older graphs or GPU memory, and CUDA then calls the capture invalid. Not
+    covered: what loses its last reference inside.
+    """
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def smaller_batch(size: int, living: int, *, captured: Container[int], largest_new: int) -> int:

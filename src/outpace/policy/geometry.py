@@ -151,11 +151,37 @@ class Geometry:
             )
         return 2 * (5 * self.hidden + 3 * q + 2 * kv + 4 * self.intermediate) + norms + low
 
-    def attention_work(self, tokens: int) -> float:
-        """Passing tensors of one attention layer: scores of a key-value head at a time, where sinks need them."""
+    def attention_work(self, tokens: int, rows: int = 1) -> float:
+        """Bytes of one attention layer's passing tensors: scores of some query heads, where sinks need them.
+
+        Args:
+            tokens: of a row.
+            rows: of a micro-batch.
+        """
         if not self.experts:
             return 0
-        return max(2**23, self.heads // self.kv_heads * tokens**2) * 14
+        return max(2**22, rows * tokens**2) * 10
+
+    def recomputed_bytes(self, tokens: int, rows: int, rank: int, tokens_at_once: int | None) -> float:
+        """Most bytes there at a time in the backward of a layer of packed experts that is computed twice, in two parts.
+
+        Counted from what is allocated, in the larger of the parts, with its input and the gradients on their way.
+
+        Args:
+            tokens: of a row.
+            rows: of a micro-batch.
+            rank: of the adapters; 0: none.
+            tokens_at_once: see `Storage`.
+        """
+        q, kv, total = self.heads * self.head_size, self.kv_heads * self.head_size, rows * tokens
+        attention = total * (10 * self.hidden + 10 * q + 8 * kv + 14 * rank + 8 * self.heads)
+        # in the backward of the second product, or of the gate
+        widest = max(4 * self.intermediate + self.hidden, 5 * self.intermediate)
+        per_pair = 2 * widest + 4 * rank * self.experts + 24
+        together = total if tokens_at_once is None else -(-total // -(-total // tokens_at_once))
+        to_adapters = 2 * self.experts * rank * 3 * (self.hidden + self.intermediate)
+        experts = together * (self.top_k * per_pair + 10 * self.hidden) + to_adapters
+        return total * 4 * self.hidden + max(attention + self.attention_work(tokens, rows), experts)
 
 
 def geometry_of(model: str) -> Geometry:

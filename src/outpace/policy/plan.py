@@ -23,7 +23,8 @@ _CONTEXT_GB = 0.15
 """Workspaces of cuBLAS and of captured graphs. CUDA's context, about 0.5 GB, comes on top."""
 _DRAW_BYTES = 100
 """Per row and vocabulary entry while a token is drawn: logits, weights and sums in several precisions."""
-_SCORE_COLUMNS = 32768
+_SCORE_COLUMNS = {"full": 32768, "int8": 8192}
+"""Columns of logits that are computed together, by how the head is kept."""
 _SHORTEST, _FEWEST = 128, 2
 GPUS = {
     "h200": (4800, 790), "h100": (3350, 790), "a100": (2039, 312), "l4": (300, 121), "t4": (320, 65),
@@ -57,7 +58,7 @@ class Plan:
     """The recipe that was planned, changed where a card asked for it."""
     storage: str
     parts_GB: dict[str, float]
-    """Weights, and what training adds to them, stay; of sampling and training one is there at a time."""
+    """Weights, trained ones and moments stay; of sampling and training, gradients included, one is there at a time."""
     peak_GB: float
     memory_GB: float | None
     """The card's memory that was asked for; None: none was."""
@@ -185,15 +186,15 @@ def _forecast(
 ) -> Plan:
     trained = shape.adapter_weights(recipe) if recipe.use_peft else shape.weights
     weights = _weight_bytes(recipe, shape, storage)
-    adapters = _training_state(recipe, shape, trained)
-    sampling, training = _sampling_bytes(recipe, shape), _training_bytes(recipe, shape)
+    state, gradients = _training_state(recipe, trained)
+    sampling, training = _sampling_bytes(recipe, shape), gradients + _training_bytes(recipe, shape, storage)
     parts = {
         "weights": weights / GB,
-        "trained weights, gradients, moments": adapters / GB,
+        "trained weights, moments": state / GB,
         "while sampling": sampling / GB,
         "while training": training / GB,
     }
-    peak = (weights + adapters + max(sampling, training)) * _RESERVED / GB + _CONTEXT_GB
+    peak = (weights + state + max(sampling, training)) * _RESERVED / GB + _CONTEXT_GB
     return Plan(
         recipe=recipe,
         storage=storage.describe() if shape.is_packed else "as the recipe's dtype says",
@@ -225,13 +226,13 @@ def _weight_bytes(recipe: Recipe, shape: Geometry, storage: Storage) -> float:
     return experts + attention + head + embedding + shape.small_weights * 2
 
 
-def _training_state(recipe: Recipe, shape: Geometry, trained: int) -> float:
-    """Weights of adapters, gradients and moments; a wholly trained model's weights are counted as weights."""
+def _training_state(recipe: Recipe, trained: int) -> tuple[int, int]:
+    """Bytes of adapters and moments, and of gradients; a wholly trained model's weights are counted as weights."""
     own = 4 if recipe.use_peft else 0
     if recipe.optim == "adamw_host":
-        return trained * (2 + 2)
+        return trained * 2, trained * 2
     moments = 2 if "8bit" in recipe.optim else 8
-    return trained * (own + 4 + moments)
+    return trained * (own + moments), trained * 4
 
 
 def _tokens(recipe: Recipe) -> int:
@@ -255,19 +256,23 @@ def _is_checkpointed(recipe: Recipe, shape: Geometry) -> bool:
     return shape.weights > 2e9 if recipe.gradient_checkpointing is None else recipe.gradient_checkpointing
 
 
-def _training_bytes(recipe: Recipe, shape: Geometry) -> float:
+def _training_bytes(recipe: Recipe, shape: Geometry, storage: Storage) -> float:
     """Activations that the backward needs, and the largest passing tensors."""
-    tokens = recipe.per_device_train_batch_size * _tokens(recipe)
-    per_layer = tokens * shape.activation_bytes(recipe.lora_r if recipe.use_peft else None)
-    in_layer = shape.attention_work(_tokens(recipe))
-    if _is_checkpointed(recipe, shape):
-        kept, in_layer = float(tokens * shape.hidden * 2 * shape.layers), in_layer + 1.5 * per_layer
-    else:
+    rows, rank = recipe.per_device_train_batch_size, recipe.lora_r if recipe.use_peft else None
+    tokens = rows * _tokens(recipe)
+    per_layer = tokens * shape.activation_bytes(rank)
+    in_layer = shape.attention_work(_tokens(recipe), rows)
+    if not _is_checkpointed(recipe, shape):
         kept = per_layer * shape.layers
-    # a tile of logits, and the rows of an 8-bit head that it is made from
-    in_head = min(tokens, 4096) * _SCORE_COLUMNS * 2 + _SCORE_COLUMNS * shape.hidden * 2 + tokens * shape.hidden * 4
-    copies = 0 if recipe.use_peft else 2 * shape.weights  # mixed precision casts float32 weights once a step
-    return kept + max(in_layer, in_head) + copies
+    elif shape.is_packed:  # layers' inputs wait on the host
+        kept, in_layer = 0.0, shape.recomputed_bytes(_tokens(recipe), rows, rank or 0, storage.tokens_at_once)
+    else:
+        kept, in_layer = float(tokens * shape.hidden * 2 * shape.layers), in_layer + 1.5 * per_layer
+    # a tile of logits, and the rows of an 8-bit head that it is made from, unpacked and scaled
+    columns, copies = _SCORE_COLUMNS[storage.head], 2 if storage.head == "int8" else 1
+    in_head = min(tokens, 4096) * columns * 2 + copies * columns * shape.hidden * 2 + tokens * shape.hidden * 4
+    casts = 0 if recipe.use_peft else 2 * shape.weights  # mixed precision casts float32 weights once a step
+    return kept + max(in_layer, in_head) + casts
 
 
 def _sampling_s(recipe: Recipe, shape: Geometry, weight_bytes: float, gpu: str) -> float:

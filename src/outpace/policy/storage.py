@@ -26,6 +26,11 @@ class Storage:
         """Whether nothing but the experts is rounded or moved."""
         return self == Storage()
 
+    @property
+    def tokens_at_once(self) -> int | None:
+        """Most tokens whose experts are computed together in training; None, for all, unless memory is short."""
+        return 640 if self.attention == "mxfp4" else None
+
     def describe(self) -> str:
         """One line for a run's record."""
         return f"experts mxfp4, attention {self.attention}, head {self.head}, embedding on {self.embedding}"

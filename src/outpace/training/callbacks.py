@@ -59,11 +59,17 @@ class StopOnDivergence(TrainerCallback):  # type: ignore[misc]  # transformers i
 
 
 class KeepOnHost(TrainerCallback):  # type: ignore[misc]  # transformers is untyped
-    """Once the trainer has set up that activations are computed twice: what is kept of them waits on the host."""
+    """Once the trainer has set up that activations are computed twice: what is kept of them waits on the host.
+
+    `tokens_at_once` is the most tokens whose experts are computed together; None: all.
+    """
+
+    def __init__(self, tokens_at_once: int | None = None) -> None:
+        self._tokens_at_once = tokens_at_once
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Nothing happens where activations are not computed twice."""
-        keep_on_host(kwargs["model"])
+        keep_on_host(kwargs["model"], self._tokens_at_once)
 
 
 class SaveSafely(TrainerCallback):  # type: ignore[misc]  # transformers is untyped

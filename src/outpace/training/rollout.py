@@ -7,6 +7,7 @@ TRL samples and the rewards grade.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from outpace.errors import InfrastructureError, TrainingDiverged
@@ -47,8 +48,7 @@ class StreamedRollout:
         policy = replace(self.policy, model=trainer.accelerator.unwrap_model(trainer.model))
         drawn = self._draw(policy, prompts_P, tasks_P, groups_P, int(trainer.state.global_step))
         if self.frees_memory:
-            forget(policy)
-            free_memory()
+            _give_back(policy)
         self.clock.sampled(began, self.grader.busy_s - graded_s)
         graded = [GradedGroup([row[1] for row in rows], group) for rows, group in zip(drawn, groups_P, strict=True)]
         return {
@@ -83,7 +83,7 @@ class StreamedRollout:
                 on_finish=finish,
             )
 
-        _in_halves(draw, 0, len(ids_P))
+        _in_halves(draw, partial(_give_back, policy), 0, len(ids_P))
         return [[found[p, g] for g in range(self.num_generations)] for p in range(len(ids_P))]
 
     def _read(self, task: Task, generation: Generation) -> Completion:
@@ -95,7 +95,13 @@ class StreamedRollout:
         return self.reader.read(task, generation.completion_ids, generation.prompt_ids, finished=generation.finished)
 
 
-def _in_halves(draw: Callable[[int, int], None], start: int, end: int) -> None:
+def _give_back(policy: Policy) -> None:
+    """Free the sampler's cache and graphs, and what the graphs worked with."""
+    forget(policy)
+    free_memory()
+
+
+def _in_halves(draw: Callable[[int, int], None], give_back: Callable[[], None], start: int, end: int) -> None:
     """Draw prompts `start` to `end`; when memory runs out, one half after the other."""
     try:
         draw(start, end)
@@ -108,10 +114,10 @@ def _in_halves(draw: Callable[[int, int], None], start: int, end: int) -> None:
             ) from error
     else:
         return
-    free_memory()
+    give_back()
     middle = (start + end) // 2
-    _in_halves(draw, start, middle)
-    _in_halves(draw, middle, end)
+    _in_halves(draw, give_back, start, middle)
+    _in_halves(draw, give_back, middle, end)
 
 
 def _mix(seed: int, step: int, part: int, start: int) -> int:

@@ -8,6 +8,7 @@ from outpace.config import BatchPlan, Recipe
 from outpace.errors import ConfigError
 from outpace.evaluate import from_policy
 from outpace.policy import Policy, SamplingSettings
+from outpace.policy.merged import base_model
 from outpace.policy.mxfp4 import is_packed
 from outpace.records import RunFolder
 from outpace.reward import RewardSet
@@ -89,7 +90,7 @@ def build_trainer(parts: Parts) -> Any:
     ):
         trainer.add_callback(callback)
     if is_packed(trainer.model):
-        trainer.add_callback(KeepOnHost())
+        trainer.add_callback(KeepOnHost(base_model(trainer.model).storage.tokens_at_once))
     return trainer
 
 

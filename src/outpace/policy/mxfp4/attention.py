@@ -1,7 +1,7 @@
 """Attention with sinks (a learnt logit per head that is in the softmax and carries no value), in little memory.
 
-transformers has no fused kernel for it: its eager way keeps several (heads, Q, K) tensors. Here a few key-value heads
-at a time are computed, and again in the backward. Sliding windows come as masks. Not covered: dropout, and gradients of
+transformers has no fused kernel for it: its eager way keeps several (heads, Q, K) tensors. Here a few query heads at a
+time are computed, and again in the backward. Sliding windows come as masks. Not covered: dropout, and gradients of
 sinks.
 """
 
@@ -13,8 +13,8 @@ from torch import Tensor
 
 NAME = "outpace_sinks"
 """What the model's configuration calls this attention."""
-_SCORES_AT_ONCE = 2**23
-"""Scores held at a time, in float32: 32 MB."""
+_SCORES_AT_ONCE = 2**22
+"""Scores held at a time, in float32: 16 MB; but those of one query head at least."""
 
 
 def register() -> None:
@@ -66,12 +66,13 @@ class _SinkAttention(torch.autograd.Function):
         out = torch.empty_like(grouped)
         log_total = torch.empty(grouped.shape[:-1], dtype=_wide(query), device=query.device)
         sinks_HR = sinks.to(log_total.dtype).view(key.shape[1], -1).repeat_interleave(queries, dim=1)
-        for part in _parts(grouped, key):
-            scores = _scores(grouped[:, part], key[:, part], mask, scaling)
-            total = torch.logaddexp(scores.logsumexp(dim=-1), sinks_HR[part])
+        for heads, rows in _parts(grouped, key, queries):
+            scores = _scores(grouped[:, heads, rows], key[:, heads], mask, scaling)
+            total = torch.logaddexp(scores.logsumexp(dim=-1), sinks_HR[heads, rows])
             share = scores.sub_(total[..., None]).exp_().to(value.dtype)
-            out[:, part] = share @ value[:, part]
-            log_total[:, part] = total
+            out[:, heads, rows] = share @ value[:, heads]
+            log_total[:, heads, rows] = total
+            del scores, share  # before the next are made
         ctx.save_for_backward(grouped, key, value, mask, out, log_total)
         ctx.scaling = scaling
         return out.view(query.shape)
@@ -80,16 +81,21 @@ class _SinkAttention(torch.autograd.Function):
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         grouped, key, value, mask, out, log_total = ctx.saved_tensors
         grad = grads[0].reshape(grouped.shape)
-        to_query, to_key, to_value = torch.empty_like(grouped), torch.empty_like(key), torch.empty_like(value)
-        for part in _parts(grouped, key):
-            q, k, v, g = grouped[:, part], key[:, part], value[:, part], grad[:, part]
-            share = _scores(q, k, mask, ctx.scaling).sub_(log_total[:, part, :, None]).exp_()
-            to_value[:, part] = share.to(v.dtype).mT @ g
-            mean = (g.to(share.dtype) * out[:, part]).sum(dim=-1, keepdim=True)
-            slope = (g @ v.mT).to(share.dtype).sub_(mean).mul_(share).mul_(ctx.scaling).to(q.dtype)
-            to_query[:, part] = slope @ k
-            to_key[:, part] = slope.mT @ q
-        return to_query.view_as(grads[0]), to_key, to_value, None, None, None
+        to_query = torch.empty_like(grouped)
+        # several parts may add to one key: summed as exactly as one product would be
+        to_key, to_value = (torch.zeros_like(tensor, dtype=_wide(tensor)) for tensor in (key, value))
+        for heads, rows in _parts(grouped, key, grads[0].shape[2]):
+            q, k, v, g = grouped[:, heads, rows], key[:, heads], value[:, heads], grad[:, heads, rows]
+            share = _scores(q, k, mask, ctx.scaling).sub_(log_total[:, heads, rows, None]).exp_()
+            to_value[:, heads] += share.to(v.dtype).mT @ g
+            mean = (g.to(share.dtype) * out[:, heads, rows]).sum(dim=-1, keepdim=True)
+            slope = (g @ v.mT).to(share.dtype).sub_(mean).mul_(share).mul_(ctx.scaling)
+            del share
+            slope = slope.to(q.dtype)
+            to_query[:, heads, rows] = slope @ k
+            to_key[:, heads] += slope.mT @ q
+            del slope
+        return to_query.view_as(grads[0]), to_key.to(key.dtype), to_value.to(value.dtype), None, None, None
 
 
 def _wide(tensor: Tensor) -> torch.dtype:
@@ -105,9 +111,11 @@ def _scores(grouped: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -
     return scores
 
 
-def _parts(grouped: Tensor, key: Tensor) -> Iterator[slice]:
-    """Key-value heads, as many at a time as the scores' memory allows."""
-    batch, heads, queries, _ = grouped.shape
-    step = max(1, _SCORES_AT_ONCE // (batch * queries * key.shape[2]))
-    for start in range(0, heads, step):
-        yield slice(start, start + step)
+def _parts(grouped: Tensor, key: Tensor, queries: int) -> Iterator[tuple[slice, slice]]:
+    """Key-value heads, and rows of their query heads, as many at a time as the scores' memory allows."""
+    batch, heads, rows, _ = grouped.shape
+    at_once = max(1, _SCORES_AT_ONCE // (batch * queries * key.shape[2]))
+    step_heads, step_rows = max(1, at_once * queries // rows), min(rows, at_once * queries)
+    for head in range(0, heads, step_heads):
+        for row in range(0, rows, step_rows):
+            yield slice(head, head + step_heads), slice(row, row + step_rows)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from outpace.config import Recipe
+from outpace.config import Recipe, load_recipe
 from outpace.errors import ConfigError, ModelError
 from outpace.policy.geometry import Geometry, geometry_of
 from outpace.policy.plan import plan
@@ -224,3 +224,47 @@ def test_activations_are_what_autograd_keeps_with_packed_experts(hidden, inner):
         layers=3, hidden=hidden, intermediate=inner, heads=4, kv_heads=2, head_size=16, vocab=128, experts=4, top_k=2
     )
     assert 256 * 3 * shape.activation_bytes(4) == pytest.approx(saved_bytes(model, 256), rel=0.1)
+
+
+def test_the_lean_forward_keeps_what_is_forecast(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from peft import LoraConfig, get_peft_model
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    from outpace.policy import lean_forward
+    from outpace.policy.quiet import quiet_transformers
+
+    class Norm(torch.autograd.Function):
+        """As the GPU's fused norm: it keeps its input, where a CPU's keeps what it is made of."""
+
+        @staticmethod
+        def forward(ctx, x, weight, eps):
+            ctx.save_for_backward(x, weight)
+            return torch.nn.functional.rms_norm(x, x.shape[-1:], weight, eps)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None, None
+
+    monkeypatch.setattr(lean_forward, "_norm", lambda x, norm: x if norm is None else Norm.apply(x, *norm))
+    hidden = 256
+    sizes = {"num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 128}
+    model = Qwen2ForCausalLM(Qwen2Config(hidden_size=hidden, intermediate_size=4 * hidden, **sizes)).train()
+    with quiet_transformers():
+        model = get_peft_model(model.to(torch.bfloat16), LoraConfig(r=8, target_modules="all-linear"))
+    shape = Geometry(
+        layers=3, hidden=hidden, intermediate=4 * hidden, heads=4, kv_heads=2, head_size=hidden // 4, vocab=128
+    )
+    tokens = 256
+    with torch.autocast("cpu", torch.bfloat16), lean_forward.lean(model):
+        kept = saved_bytes(model, tokens)
+    mask = 2 * tokens**2 * 2
+    assert kept == pytest.approx(tokens * 3 * shape.lean_bytes(8) + mask, rel=0.1)
+
+
+def test_large_micro_batches_are_halved_before_activations_are_computed_twice():
+    wide = load_recipe("qwen2.5-coder-0.5b")
+    found = plan(wide, memory_GB=16)
+    assert found.fits
+    assert [change.split("=")[0] for change in found.changes] == ["per_device_train_batch_size"] * len(found.changes)
+    assert "gradient_checkpointing=true" in " ".join(plan(wide, memory_GB=9).changes)

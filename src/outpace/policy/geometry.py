@@ -151,6 +151,11 @@ class Geometry:
             )
         return 2 * (5 * self.hidden + 3 * q + 2 * kv + 4 * self.intermediate) + norms + low
 
+    def lean_bytes(self, rank: int) -> float:
+        """Bytes per token that a layer keeps for its backward in the lean forward, all linear layers adapted."""
+        q, kv = self.heads * self.head_size, self.kv_heads * self.head_size
+        return 2 * (4 * self.hidden + 3 * q + 2 * kv + 2 * self.intermediate) + 14 * rank + 4 * self.heads
+
     def attention_work(self, tokens: int, rows: int = 1) -> float:
         """Bytes of one attention layer's passing tensors: scores of some query heads, where sinks need them.
 

@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Any
 from outpace.config import Recipe
 from outpace.errors import ConfigError
 from outpace.policy.geometry import Geometry, geometry_of
+from outpace.policy.memory_forecast import (
+    is_checkpointed,
+    rows_of_an_update,
+    sampling_bytes,
+    tokens_of_a_row,
+    training_bytes,
+    training_state,
+    weight_bytes,
+)
 from outpace.policy.storage import Storage
 
 if TYPE_CHECKING:
@@ -21,11 +30,9 @@ _RESERVED = 1.02
 """What the allocator holds over what is in use, with expandable segments; measured 1.01 to 1.03."""
 _CONTEXT_GB = 0.15
 """Workspaces of cuBLAS and of captured graphs. CUDA's context, about 0.5 GB, comes on top."""
-_DRAW_BYTES = 100
-"""Per row and vocabulary entry while a token is drawn: logits, weights and sums in several precisions."""
-_SCORE_COLUMNS = {"full": 32768, "int8": 8192}
-"""Columns of logits that are computed together, by how the head is kept."""
 _SHORTEST, _FEWEST = 128, 2
+_LARGE = 16
+"""Rows of a micro-batch below which each pass is too small to fill a GPU."""
 GPUS = {
     "h200": (4800, 790), "h100": (3350, 790), "a100": (2039, 312), "l4": (300, 121), "t4": (320, 65),
     "rtx4090": (1008, 165), "rtx3090": (936, 71), "rtx4070": (504, 58), "rtx3060": (360, 51),
@@ -44,10 +51,6 @@ _SHOWN = (
     "optim",
 )
 """Keys of the recipe that a plan shows: those that decide about memory."""
-
-
-_BYTES = {"full": 2.0, "int8": 1.0, "mxfp4": 4.25 / 8}
-"""Bytes per weight, scales included where they count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,15 +160,16 @@ def _remedies(recipe: Recipe, shape: Geometry, storage: Storage) -> Iterator[tup
 
 
 def _smaller_recipes(recipe: Recipe, shape: Geometry) -> Iterator[tuple[Recipe, str]]:
-    size, rounds = recipe.per_device_train_batch_size, recipe.gradient_accumulation_steps
-    if not _is_checkpointed(recipe, shape):
+    # where micro-batches are large, smaller ones cost less than computing activations twice
+    for smaller, sentence in _smaller_micro_batches(recipe, least=_LARGE):
+        recipe = smaller
+        yield recipe, sentence
+    if not is_checkpointed(recipe, shape):
         recipe = recipe.model_copy(update={"gradient_checkpointing": True})
         yield recipe, "gradient_checkpointing=true: activations are computed twice, updates stay the same"
-    while size % 2 == 0:
-        size, rounds = size // 2, rounds * 2
-        update = {"per_device_train_batch_size": size, "gradient_accumulation_steps": rounds}
-        recipe = recipe.model_copy(update=update)
-        yield recipe, f"per_device_train_batch_size={size}, gradient_accumulation_steps={rounds}: updates stay the same"
+    for smaller, sentence in _smaller_micro_batches(recipe, least=1):
+        recipe = smaller
+        yield recipe, sentence
     if recipe.use_peft and recipe.optim != "adamw_host" and shape.is_packed:
         recipe = recipe.model_copy(update={"optim": "adamw_host"})
         yield recipe, "optim=adamw_host: float32 weights and moments of the adapters live on the host"
@@ -181,13 +185,22 @@ def _smaller_recipes(recipe: Recipe, shape: Geometry) -> Iterator[tuple[Recipe, 
         yield recipe, f"max_completion_length={recipe.max_completion_length}: longer answers are cut off"
 
 
+def _smaller_micro_batches(recipe: Recipe, least: int) -> Iterator[tuple[Recipe, str]]:
+    size, rounds = recipe.per_device_train_batch_size, recipe.gradient_accumulation_steps
+    while size % 2 == 0 and size // 2 >= least:
+        size, rounds = size // 2, rounds * 2
+        update = {"per_device_train_batch_size": size, "gradient_accumulation_steps": rounds}
+        recipe = recipe.model_copy(update=update)
+        yield recipe, f"per_device_train_batch_size={size}, gradient_accumulation_steps={rounds}: updates stay the same"
+
+
 def _forecast(
     recipe: Recipe, shape: Geometry, storage: Storage, memory_GB: float | None, changes: tuple[str, ...], gpu: str
 ) -> Plan:
     trained = shape.adapter_weights(recipe) if recipe.use_peft else shape.weights
-    weights = _weight_bytes(recipe, shape, storage)
-    state, gradients = _training_state(recipe, trained)
-    sampling, training = _sampling_bytes(recipe, shape), gradients + _training_bytes(recipe, shape, storage)
+    weights = weight_bytes(recipe, shape, storage)
+    state, gradients = training_state(recipe, trained)
+    sampling, training = sampling_bytes(recipe, shape), gradients + training_bytes(recipe, shape, storage)
     parts = {
         "weights": weights / GB,
         "trained weights, moments": state / GB,
@@ -209,89 +222,23 @@ def _forecast(
     )
 
 
-def _float_bytes(recipe: Recipe) -> int:
-    """Bytes of a weight outside the packed ones: whole models are trained in float32."""
-    if recipe.dtype == "auto":
-        return 2 if recipe.use_peft else 4
-    return 4 if recipe.dtype == "float32" else 2
-
-
-def _weight_bytes(recipe: Recipe, shape: Geometry, storage: Storage) -> float:
-    if not shape.is_packed:
-        return shape.weights * _float_bytes(recipe)
-    experts = shape.expert_weights * _BYTES["mxfp4"]
-    attention = shape.attention_weights * _BYTES[storage.attention]
-    head = shape.head_weights * _BYTES[storage.head]
-    embedding = shape.embedding_weights * 2 if storage.embedding == "device" else 0
-    return experts + attention + head + embedding + shape.small_weights * 2
-
-
-def _training_state(recipe: Recipe, trained: int) -> tuple[int, int]:
-    """Bytes of adapters and moments, and of gradients; a wholly trained model's weights are counted as weights."""
-    own = 4 if recipe.use_peft else 0
-    if recipe.optim == "adamw_host":
-        return trained * 2, trained * 2
-    moments = 2 if "8bit" in recipe.optim else 8
-    return trained * (own + moments), trained * 4
-
-
-def _tokens(recipe: Recipe) -> int:
-    """Tokens of one row: the prompt's limit, or 256 where the recipe has none, and the completion's."""
-    return (recipe.max_prompt_length or 256) + recipe.max_completion_length
-
-
-def _rows(recipe: Recipe) -> int:
-    """Completions drawn for one update on one GPU."""
-    rounds = recipe.steps_per_generation or recipe.gradient_accumulation_steps
-    return recipe.per_device_train_batch_size * rounds
-
-
-def _sampling_bytes(recipe: Recipe, shape: Geometry) -> float:
-    rows = min(_rows(recipe), 256)
-    cache = rows * -(-_tokens(recipe) // 64) * 64 * shape.cache_bytes_per_token
-    return cache + rows * shape.vocab * _DRAW_BYTES
-
-
-def _is_checkpointed(recipe: Recipe, shape: Geometry) -> bool:
-    return shape.weights > 2e9 if recipe.gradient_checkpointing is None else recipe.gradient_checkpointing
-
-
-def _training_bytes(recipe: Recipe, shape: Geometry, storage: Storage) -> float:
-    """Activations that the backward needs, and the largest passing tensors."""
-    rows, rank = recipe.per_device_train_batch_size, recipe.lora_r if recipe.use_peft else None
-    tokens = rows * _tokens(recipe)
-    per_layer = tokens * shape.activation_bytes(rank)
-    in_layer = shape.attention_work(_tokens(recipe), rows)
-    if not _is_checkpointed(recipe, shape):
-        kept = per_layer * shape.layers
-    elif shape.is_packed:  # layers' inputs wait on the host
-        kept, in_layer = 0.0, shape.recomputed_bytes(_tokens(recipe), rows, rank or 0, storage.tokens_at_once)
-    else:
-        kept, in_layer = float(tokens * shape.hidden * 2 * shape.layers), in_layer + 1.5 * per_layer
-    # a tile of logits, and the rows of an 8-bit head that it is made from, unpacked and scaled
-    columns, copies = _SCORE_COLUMNS[storage.head], 2 if storage.head == "int8" else 1
-    in_head = min(tokens, 4096) * columns * 2 + copies * columns * shape.hidden * 2 + tokens * shape.hidden * 4
-    casts = 0 if recipe.use_peft else 2 * shape.weights  # mixed precision casts float32 weights once a step
-    return kept + max(in_layer, in_head) + casts
-
-
 def _sampling_s(recipe: Recipe, shape: Geometry, weight_bytes: float, gpu: str) -> float:
     """Every step reads the weights and costs a little per layer and per row; fitted to an H200."""
     bandwidth = GPUS[gpu][0] * GB
-    rows = min(_rows(recipe), 256)
+    rows = min(rows_of_an_update(recipe), 256)
     read = weight_bytes
     if shape.experts:
         touched = 1 - (1 - shape.top_k / shape.experts) ** rows
         read -= shape.expert_weights * 4.25 / 8 * (1 - touched)
-    read += rows * _tokens(recipe) * shape.cache_bytes_per_token
+    read += rows * tokens_of_a_row(recipe) * shape.cache_bytes_per_token
     per_layer_s, per_row_s = (0.45e-3, 0.25e-3) if shape.experts else (0.14e-3, 0.02e-3)
     step = read / (0.25 * bandwidth) + per_layer_s * shape.layers + per_row_s * rows
-    return step * recipe.max_completion_length * -(-_rows(recipe) // 256)
+    return step * recipe.max_completion_length * -(-rows_of_an_update(recipe) // 256)
 
 
 def _training_s(recipe: Recipe, shape: Geometry, gpu: str) -> float:
     """Forward, forward again where activations are dropped, and backward."""
-    passes = (3 if _is_checkpointed(recipe, shape) else 2) + (0 if recipe.use_peft else 1)
-    operations = 2 * shape.active_weights * _rows(recipe) * _tokens(recipe) * passes
+    passes = (3 if is_checkpointed(recipe, shape) else 2) + (0 if recipe.use_peft else 1)
+    operations = 2 * shape.active_weights * rows_of_an_update(recipe) * tokens_of_a_row(recipe) * passes
     share = 0.065 if shape.experts else 0.2
     return operations / (share * GPUS[gpu][1] * 1e12)

@@ -82,6 +82,29 @@ def test_a_scorer_that_dies_again_and_again_gives_none_and_is_counted() -> None:
         assert grader.grade(WRONG, tasks.get("sequences/prefix_sums")).outcome is Outcome.WRONG
 
 
+TEN_TIMES = """```python
+def matmul(A, B):
+    for _ in range(10):
+        result = []
+        for i in range(len(A)):
+            row = []
+            for j in range(len(B[0])):
+                total = 0.0
+                for k in range(len(B)):
+                    total += A[i][k] * B[k][j]
+                row.append(total)
+            result.append(row)
+    return result
+```"""
+
+
+def test_a_program_ten_times_slower_than_the_reference_is_right_and_timed_within_the_limits(grader: Grader) -> None:
+    verdict = grader.grade(TEN_TIMES, tasks.get("linalg/matmul"))
+    assert verdict.outcome is Outcome.CORRECT
+    assert verdict.timing is not None
+    assert 0.05 < verdict.timing.ratio < 0.2
+
+
 LOOP = """```python
 def prefix_sums(xs):
     total, sums = 0, []

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,29 @@ def test_a_scorer_that_dies_again_and_again_gives_none_and_is_counted() -> None:
         assert grader.grade(WRONG, tasks.get("sequences/prefix_sums")).outcome is Outcome.WRONG
 
 
+TEN_TIMES = """```python
+def matmul(A, B):
+    for _ in range(10):
+        result = []
+        for i in range(len(A)):
+            row = []
+            for j in range(len(B[0])):
+                total = 0.0
+                for k in range(len(B)):
+                    total += A[i][k] * B[k][j]
+                row.append(total)
+            result.append(row)
+    return result
+```"""
+
+
+def test_a_program_ten_times_slower_than_the_reference_is_right_and_timed_within_the_limits(grader: Grader) -> None:
+    verdict = grader.grade(TEN_TIMES, tasks.get("linalg/matmul"))
+    assert verdict.outcome is Outcome.CORRECT
+    assert verdict.timing is not None
+    assert 0.05 < verdict.timing.ratio < 0.2
+
+
 LOOP = """```python
 def prefix_sums(xs):
     total, sums = 0, []
@@ -131,7 +155,46 @@ def test_verdicts_are_handed_out_once_however_checks_and_timings_end() -> None:
         assert grader.failures.total() == 0
 
 
+def test_the_grader_counts_idle_workers_and_asks_its_groups_when_a_job_ends(tmp_path: Path) -> None:
+    task, paths = tasks.get("sequences/prefix_sums"), [tmp_path / "one", tmp_path / "other"]
+    with Grader(workers=2, settings=SETTINGS) as grader:
+        assert grader.idle_workers == 0, "asking starts no process"
+        grader.isolation()
+        assert grader.idle_workers == 2
+        blockers = [grader.submit(_wait_for, str(paths[0]))]
+        assert grader.idle_workers == 1
+        group = grader.open_group(task, 3)
+        group.add(0, RIGHT)
+        _until(lambda: grader.idle_workers == 1)
+        blockers.append(grader.submit(_wait_for, str(paths[1])))
+        assert grader.idle_workers == 0
+        group.add(1, LOOP)
+        assert grader.idle_workers == 0, "more jobs than workers are not less than no idle worker"
+        for path in paths:
+            path.touch()
+        _until(lambda: group.timed_so_far == 2)
+        assert not group.done()
+        group.add(2, WRONG)
+        assert outcomes(group.result(30)) == [Outcome.CORRECT, Outcome.CORRECT, Outcome.WRONG]
+        assert [blocker.result(30) for blocker in blockers] == [None, None]
+        _until(lambda: grader.idle_workers == 2)
+    assert grader.idle_workers == 0
+
+
+def _wait_for(sandbox: Sandbox, path: str) -> None:
+    while not Path(path).exists():
+        time.sleep(0.005)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 60
+    while not condition() and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert condition()
+
+
 def test_the_grader_says_how_long_it_was_busy(grader: Grader) -> None:
+    _until(lambda: grader.idle_workers == 2)  # an error of the task ends a group before its other checks end
     before_s = grader.busy_s
     assert grader.busy_s == before_s
     started_s = time.monotonic()
@@ -151,6 +214,19 @@ def test_closing_twice_is_harmless_and_leaves_no_process() -> None:
     grader.close()
     grader.close()
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_closing_in_the_middle_of_a_group_starts_no_process_again() -> None:
+    grader = Grader(workers=1, settings=SETTINGS)
+    group = grader.open_group(tasks.get("sequences/prefix_sums"), 3)
+    group.add(0, RIGHT)
+    _until(lambda: grader.idle_workers == 1)
+    for index in (1, 2):
+        group.add(index, "```python\ndef prefix_sums(xs):\n    while True:\n        pass\n```")
+    grader.close()
+    assert grader._pool is None
+    with pytest.raises(InfrastructureError, match="closed"):
+        group.result(30)
 
 
 def _own_pid(sandbox: Sandbox) -> int:

@@ -38,6 +38,12 @@ def fail_the_first_time(sandbox: ProcessSandbox, marker: str) -> str:
     return "second try"
 
 
+def wait_for_file(sandbox: ProcessSandbox, path: str) -> str:
+    while not Path(path).exists():
+        time.sleep(0.005)
+    return "there"
+
+
 def hang(sandbox: ProcessSandbox) -> None:
     time.sleep(600)
 

@@ -44,6 +44,20 @@ def test_a_job_can_be_sent_to_a_given_scorer(pool):
     assert pids[0] != pids[1]
 
 
+def test_a_job_that_may_wait_begins_after_those_that_may_not(tmp_path):
+    ended: list[str] = []
+    with Pool(workers=1) as pool:
+        first = pool.submit(jobs.wait_for_file, str(tmp_path / "go"))
+        for name in ("late", "later"):
+            pool.submit_later(jobs.double, 1).add_done_callback(lambda _, name=name: ended.append(name))
+        for name in ("soon", "next"):
+            pool.submit(jobs.double, 1).add_done_callback(lambda _, name=name: ended.append(name))
+        last = pool.submit_later(jobs.double, 1)
+        (tmp_path / "go").touch()
+        assert (first.result(30), last.result(30)) == ("there", 2)
+    assert ended == ["soon", "next", "late", "later"]
+
+
 def test_functions_of_a_notebook_can_be_sent(pool):
     factor = 3
     assert pool.submit(lambda sandbox, x: x * factor, 5).result() == 15

@@ -2,6 +2,7 @@
 
 import copy
 import random
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,23 @@ def test_nothing_is_wrong_that_can_be_seen_without_running_the_reference(task: T
 def test_a_constant_or_an_echo_of_the_input_is_never_right(task: Task) -> None:
     assert not passes(task, lambda *args: args[0])
     assert not any(passes(task, lambda *args, value=value: value) for value in (None, 0, 1, [], "", True, {}))
+
+
+@pytest.mark.parametrize("task", BUILTIN, ids=lambda task: task.id)
+def test_a_program_that_never_ends_costs_a_second_and_a_right_one_may_be_thirty_times_slower(task: Task) -> None:
+    assert task.limits.cpu_s == 1.0
+    assert task.limits.wall_s >= 5 * task.limits.cpu_s
+    assert task.inputs is not None
+    reference = function_of(task.reference or "", task.entry_point)
+    needed_s = []
+    for purpose in (Purpose.CORRECTNESS, Purpose.CORRECTNESS, Purpose.TIMING, Purpose.TIMING):
+        calls = task.inputs(random.Random(0), purpose)
+        start_s = time.process_time()
+        for args in calls:
+            reference(*args)
+        needed_s.append(time.process_time() - start_s)
+    assert 30 * min(needed_s[:2]) <= task.limits.cpu_s
+    assert 2 * 30 * min(needed_s[2:]) <= task.limits.cpu_s, "a warm-up and a trial"
 
 
 @pytest.mark.parametrize("task", BUILTIN, ids=lambda task: task.id)

@@ -6,14 +6,16 @@ become a number. Candidates never run in the calling process, and no scoring pro
 
 import threading
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from outpace.errors import InfrastructureError
+from outpace.errors import InfrastructureError, ScorerDied
 from outpace.grade.group import GroupInFlight
+from outpace.grade.pipeline import Submission
 from outpace.grade.settings import GradeSettings
 from outpace.sandbox.pool import Pool
 from outpace.schema import Isolation, Sandbox, Task, Verdict
@@ -38,6 +40,7 @@ class Grader:
         self._busy = _BusyClock()
         self._workers = workers
         self._pool: Pool | None = None
+        self._groups: weakref.WeakSet[GroupInFlight] = weakref.WeakSet()
         self._lock = threading.Lock()
 
     def grade(self, completion: str, task: Task, *, finished: bool = True, answer: str | None = None) -> Verdict:
@@ -59,24 +62,47 @@ class Grader:
     ) -> list[Verdict | None]:
         """Grade the completions of one prompt; the correct ones are timed together, on the same inputs."""
         group = self.open_group(task, len(completions_G))
-        for index, completion in enumerate(completions_G):
-            group.add(
-                index,
-                completion,
-                finished=True if finished_G is None else finished_G[index],
-                answer=None if answers_G is None else answers_G[index],
-            )
+        group.add_all(
+            [
+                Submission(
+                    completion=completion,
+                    finished=True if finished_G is None else finished_G[index],
+                    answer=None if answers_G is None else answers_G[index],
+                )
+                for index, completion in enumerate(completions_G)
+            ]
+        )
         return group.result()
 
     def open_group(self, task: Task, size: int) -> GroupInFlight:
         """Start a group whose completions arrive one by one; each is checked as soon as it is added."""
-        return GroupInFlight(self, task, size)
+        group = GroupInFlight(self, task, size)
+        with self._lock:
+            self._groups.add(group)
+        return group
 
     def submit(self, job: Callable[Concatenate[Sandbox, P], R], *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
         """Run one of our own functions in a scoring process, beside its sandbox."""
-        future = self.pool.submit(job, *args, **kwargs)
-        self._busy.watch(future)
-        return future
+        return self._watched(self.pool.submit, job, *args, **kwargs)
+
+    def submit_later(self, job: Callable[Concatenate[Sandbox, P], R], *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
+        """The same for a long job: it is begun only when no job of `submit` waits.
+
+        Starts no processes, since what follows on a check must not outlive `close`: raises ScorerDied without any.
+        """
+        pool = self._pool
+        if pool is None:
+            raise ScorerDied("the grader was closed while completions were being graded")
+        return self._watched(pool.submit_later, job, *args, **kwargs)
+
+    @property
+    def idle_workers(self) -> int:
+        """Scoring processes without a job, those included that will take a waiting one; 0 while there is no pool.
+
+        Not a reservation: whoever else asks at the same moment hears the same.
+        """
+        pool = self._pool  # not the property: asking starts no processes
+        return 0 if pool is None else max(0, len(pool) - self._busy.jobs)
 
     @property
     def busy_s(self) -> float:
@@ -94,6 +120,23 @@ class Grader:
             if self._pool is None:
                 self._pool = Pool(workers=self._workers, settings=self.settings.sandbox)
             return self._pool
+
+    def _watched(self, submit: Callable[P, "Future[R]"], *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
+        self._busy.began()
+        try:
+            future = submit(*args, **kwargs)
+        except BaseException:
+            self._busy.ended()
+            raise
+        future.add_done_callback(self._job_ended)
+        return future
+
+    def _job_ended(self, _: "Future[Any]") -> None:
+        self._busy.ended()
+        with self._lock:
+            groups = list(self._groups)
+        for group in groups:
+            group.ask_again()
 
     def note_failure(self, error: BaseException) -> None:
         """Count one of our own failures, and keep the text of the first."""
@@ -118,29 +161,29 @@ class Grader:
 
 
 class _BusyClock:
-    """Seconds in which at least one of the jobs that it watches was in flight."""
+    """How many jobs are in flight, and the seconds in which at least one was."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._jobs = 0
+        self.jobs = 0
         self._since_s = self._total_s = 0.0
 
-    def watch(self, job: "Future[Any]") -> None:
-        """Count from now until the job ends."""
+    def began(self) -> None:
+        """A job is in flight from now on."""
         with self._lock:
-            self._since_s = time.monotonic() if self._jobs == 0 else self._since_s
-            self._jobs += 1
-        job.add_done_callback(lambda _: self._ended())
+            self._since_s = time.monotonic() if self.jobs == 0 else self._since_s
+            self.jobs += 1
+
+    def ended(self) -> None:
+        """A job has ended."""
+        with self._lock:
+            self.jobs -= 1
+            self._total_s += time.monotonic() - self._since_s if self.jobs == 0 else 0.0
 
     def read_s(self) -> float:
         """The total so far."""
         with self._lock:
-            return self._total_s + (time.monotonic() - self._since_s if self._jobs else 0.0)
-
-    def _ended(self) -> None:
-        with self._lock:
-            self._jobs -= 1
-            self._total_s += time.monotonic() - self._since_s if self._jobs == 0 else 0.0
+            return self._total_s + (time.monotonic() - self._since_s if self.jobs else 0.0)
 
 
 def _isolation(sandbox: Sandbox) -> Isolation:

@@ -20,8 +20,9 @@ class GradeSettings:
     """Rules of the static check: `default` or `article`."""
     measure_speed: bool = True
     time_together: int = 8
-    """Correct programs of a group that are timed while its other completions are still awaited; the last ones are
-    timed when all have been checked. Those timed together meet the same inputs, side by side."""
+    """Correct programs of a group that are timed while its other completions are still awaited, however busy the
+    scoring processes are; fewer are while one is idle and the group arrives one by one; the last ones are timed when
+    all have been checked. Those timed together meet the same inputs, side by side."""
     seed: int | None = None
     """Seed of the hidden inputs; None draws a fresh secret for each verdict."""
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)

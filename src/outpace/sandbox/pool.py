@@ -53,6 +53,7 @@ def cores() -> list[int]:
 class _Job:
     packed: bytes
     worker: int | None
+    may_wait: bool = False
     future: Future[Any] = field(default_factory=Future)
 
 
@@ -90,13 +91,19 @@ class Pool:
 
     def submit(self, function: Callable[Concatenate[Any, P], R], /, *args: P.args, **kwargs: P.kwargs) -> "Future[R]":
         """Run `function(sandbox, *args)` in any scorer; the future raises what it raises, or ScorerDied."""
-        return self._put(None, function, args, kwargs)
+        return self._put(_Job(_packed(function, args, kwargs), None))
+
+    def submit_later(
+        self, function: Callable[Concatenate[Any, P], R], /, *args: P.args, **kwargs: P.kwargs
+    ) -> "Future[R]":
+        """Like `submit`, for long jobs: one is begun only when no job of the other two kinds waits for that scorer."""
+        return self._put(_Job(_packed(function, args, kwargs), None, may_wait=True))
 
     def submit_to(
         self, worker: int, function: Callable[Concatenate[Any, P], R], /, *args: P.args, **kwargs: P.kwargs
     ) -> "Future[R]":
         """Run `function(sandbox, *args)` in one given scorer (its number, modulo their count)."""
-        return self._put(worker % len(self._workers), function, args, kwargs)
+        return self._put(_Job(_packed(function, args, kwargs), worker % len(self._workers)))
 
     def close(self) -> None:
         """End every scorer; jobs that have not finished fail with ScorerDied."""
@@ -116,27 +123,31 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _put(self, worker: int | None, function: Any, args: Any, kwargs: Any) -> "Future[Any]":
+    def _put(self, job: _Job) -> "Future[Any]":
         if os.getpid() != self._owner:
             raise ScorerDied("a pool cannot be used after a fork; make one in this process")
-        try:
-            packed = cloudpickle.dumps((function, args, kwargs))
-        except Exception as error:
-            name = getattr(function, "__qualname__", repr(function))
-            raise ConfigError(
-                f"{name} cannot be sent to a scoring process ({error}): it and its arguments must pickle, so keep "
-                "locks, files and models out of them"
-            ) from error
-        job = _Job(packed, worker)
         self._board.put(job)
         return job.future
+
+
+def _packed(function: Any, args: Any, kwargs: Any) -> bytes:
+    try:
+        packed: bytes = cloudpickle.dumps((function, args, kwargs))
+    except Exception as error:
+        name = getattr(function, "__qualname__", repr(function))
+        raise ConfigError(
+            f"{name} cannot be sent to a scoring process ({error}): it and its arguments must pickle, so keep "
+            "locks, files and models out of them"
+        ) from error
+    return packed
 
 
 class _Board:
     """The jobs that wait, and who may take which."""
 
     def __init__(self) -> None:
-        self._jobs: deque[_Job] = deque()
+        self._queues: tuple[deque[_Job], deque[_Job]] = deque(), deque()
+        """Those that are taken first, and those that may wait."""
         self._changed = threading.Condition()
         self.closed = False
 
@@ -144,16 +155,16 @@ class _Board:
         with self._changed:
             if self.closed:
                 raise ScorerDied("the pool is closed; make a new one")
-            self._jobs.append(job)
+            self._queues[job.may_wait].append(job)
             self._changed.notify_all()
 
     def take(self, worker: int) -> _Job | None:
-        """The oldest job for this worker; waits for one; None when the pool closes."""
+        """The oldest job for this worker, one that may wait only if there is no other; None when the pool closes."""
         with self._changed:
             while not self.closed:
-                for job in self._jobs:
-                    if job.worker in (None, worker):
-                        self._jobs.remove(job)
+                for jobs in self._queues:
+                    if job := next((job for job in jobs if job.worker in (None, worker)), None):
+                        jobs.remove(job)
                         return job
                 self._changed.wait()
             return None
@@ -161,8 +172,9 @@ class _Board:
     def close(self) -> None:
         with self._changed:
             self.closed = True
-            left = list(self._jobs)
-            self._jobs.clear()
+            left = [job for jobs in self._queues for job in jobs]
+            for jobs in self._queues:
+                jobs.clear()
             self._changed.notify_all()
         for job in left:
             job.future.cancel()

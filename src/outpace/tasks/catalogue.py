@@ -15,12 +15,13 @@ Nothing here runs a task or checks it; `check` does.
 import difflib
 import importlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from outpace.errors import TaskError
 from outpace.schema import Task
-from outpace.tasks import files, humaneval, mbpp
+from outpace.tasks import builtin, files, humaneval, mbpp
 from outpace.tasks.define import TaskDefinition
 
 FAMILIES = ("linalg", "sequences", "strings", "graphs", "dynamic", "numbers", "geometry", "sorting", "simulation")
@@ -60,7 +61,7 @@ def builtin_tasks() -> tuple[Task, ...]:
     for family in FAMILIES:
         module = importlib.import_module(f"outpace.tasks.builtin.{family}")
         tasks += [value.build() for value in vars(module).values() if isinstance(value, TaskDefinition)]
-    return tuple(tasks)
+    return tuple(replace(found, limits=builtin.LIMITS) for found in tasks)
 
 
 def _load_part(part: str) -> list[Task]:

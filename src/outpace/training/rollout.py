@@ -1,8 +1,8 @@
 """Sampling for TRL's `rollout_func`: each completion is graded as soon as it ends, while others are still written.
 
-Grading runs beside sampling: tests when a completion ends, timing when enough of its group are right or all are
-there. A batch that does not fit in memory is drawn in halves. Not covered: `sampler: vllm` and `transformers`, where
-TRL samples and the rewards grade.
+Grading runs beside sampling: tests when a completion ends, timing when a few of its group are right and a scoring
+process is idle, when many are, or when all are there. A batch that does not fit in memory is drawn in halves. Not
+covered: `sampler: vllm` and `transformers`, where TRL samples and the rewards grade.
 """
 
 from collections.abc import Callable, Sequence

@@ -74,7 +74,7 @@ def reference_attention(query, key, value, mask, sinks, scaling):
 
 @pytest.mark.parametrize("at_once", [2**24, 150, 100, 1])  # all heads, one key-value head, two query heads, one
 def test_attention_and_its_gradients_are_those_of_a_softmax_with_a_sink(monkeypatch, at_once):
-    monkeypatch.setattr(attention, "_SCORES_AT_ONCE", at_once)
+    monkeypatch.setattr(attention, "SCORES_AT_ONCE", at_once)
     torch.manual_seed(0)
     query, key, value = (torch.randn(2, heads, 5, 4, dtype=torch.float64, requires_grad=True) for heads in (6, 2, 2))
     mask = torch.zeros(2, 1, 5, 5, dtype=torch.float64).masked_fill(torch.ones(5, 5).triu(1).bool(), -1e30)

@@ -6,11 +6,11 @@ import sys
 import torch
 
 from conftest import tiny_network
-from outpace.policy.decode import LeanDecoder
 from outpace.policy.decode_kernels import AttentionTile, Turn, attend, rotate_and_store, silu_mul
 from outpace.policy.draw import SamplingSettings, draw
 from outpace.policy.draw_kernels import draw_unfiltered
 from outpace.policy.engine import build_slots
+from outpace.policy.lean_decode import LeanDecoder
 
 TYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 SHAPES = [(3, 2, 7, 64), (2, 1, 8, 80), (2, 2, 1, 128)]

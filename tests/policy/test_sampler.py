@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 
 from outpace.errors import ConfigError, TrainingDiverged  # noqa: E402
 from outpace.policy import SamplingSettings, attach_lora, sample  # noqa: E402
-from outpace.policy.decode import lay_together  # noqa: E402
 from outpace.policy.engine import smaller_batch, without_collector  # noqa: E402
+from outpace.policy.lean_decode import lay_together  # noqa: E402
 from outpace.policy.merged import base_model  # noqa: E402
 
 PROMPTS = [[5, 9, 40, 41, 60, 7, 8, 9, 10, 11, 12], [77], [30, 31, 32, 33, 34], [100, 3, 100]]

@@ -18,7 +18,7 @@ from torch.nn import functional as F  # noqa: N812  # the name that everyone giv
 from outpace.policy.mxfp4.kernels_small import product_type
 
 if TYPE_CHECKING:
-    from outpace.policy.decode import Layer
+    from outpace.policy.lean_decode import Layer
 
 _PROGRAMS = 264  # two for each multiprocessor of an H200; fewer rows than that share out their positions
 _PER_SPLIT = 512  # positions of the cache for which another program (and a second kernel) pays
@@ -212,8 +212,8 @@ def _attend_kernel(  # type: ignore[no-untyped-def]  # noqa: PLR0913, PLR0917  #
     is_column = (column < SIZE)[None, :]
     is_mine = (member < GROUP)[:, None] & is_column
     first_head = (row * tl.num_programs(1) + head) * GROUP
-    place = row * q_stride + (head * GROUP + member)[:, None] * SIZE + column[None, :]
-    q = tl.load(q_ptr + place, mask=is_mine, other=0).to(KIND)
+    mine = row * q_stride + (head * GROUP + member)[:, None] * SIZE + column[None, :]
+    q = tl.load(q_ptr + mine, mask=is_mine, other=0).to(KIND)
     keys_ptr += row * row_stride + head.to(tl.int64) * head_stride
     values_ptr += row * row_stride + head.to(tl.int64) * head_stride
     top = tl.full((MEMBERS,), float("-inf"), tl.float32)

@@ -11,6 +11,7 @@ from typing import Any
 from outpace.config import Recipe
 from outpace.errors import ModelError
 from outpace.policy.locate import locate
+from outpace.policy.storage import SCORES_AT_ONCE
 
 _KNOWN: dict[str, dict[str, Any]] = {
     "openai/gpt-oss-20b": {
@@ -165,7 +166,9 @@ class Geometry:
         """
         if not self.experts:
             return 0
-        return max(2**22, rows * tokens**2) * 10
+        group = self.heads // self.kv_heads
+        at_once = max(1, SCORES_AT_ONCE // (rows * tokens**2))
+        return min(at_once if at_once < group else at_once // group * group, self.heads) * rows * tokens**2 * 10
 
     def recomputed_bytes(self, tokens: int, rows: int, rank: int, tokens_at_once: int | None) -> float:
         """Most bytes there at a time in the backward of a layer of packed experts that is computed twice, in two parts.

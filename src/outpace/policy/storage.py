@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+SCORES_AT_ONCE = 2**24
+"""Attention scores of gpt-oss that are held at a time, in float32: 64 MB; but those of one query head at least."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
@@ -29,7 +32,7 @@ class Storage:
     @property
     def tokens_at_once(self) -> int | None:
         """Most tokens whose experts are computed together in training; None, for all, unless memory is short."""
-        return 640 if self.attention == "mxfp4" else None
+        return 1280 if self.attention == "mxfp4" else None
 
     def describe(self) -> str:
         """One line for a run's record."""

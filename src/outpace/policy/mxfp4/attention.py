@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from outpace.policy.storage import SCORES_AT_ONCE
+
 NAME = "outpace_sinks"
 """What the model's configuration calls this attention."""
-_SCORES_AT_ONCE = 2**22
-"""Scores held at a time, in float32: 16 MB; but those of one query head at least."""
 
 
 def register() -> None:
@@ -114,7 +114,7 @@ def _scores(grouped: Tensor, key: Tensor, mask: Tensor | None, scaling: float) -
 def _parts(grouped: Tensor, key: Tensor, queries: int) -> Iterator[tuple[slice, slice]]:
     """Key-value heads, and rows of their query heads, as many at a time as the scores' memory allows."""
     batch, heads, rows, _ = grouped.shape
-    at_once = max(1, _SCORES_AT_ONCE // (batch * queries * key.shape[2]))
+    at_once = max(1, SCORES_AT_ONCE // (batch * queries * key.shape[2]))
     step_heads, step_rows = max(1, at_once * queries // rows), min(rows, at_once * queries)
     for head in range(0, heads, step_heads):
         for row in range(0, rows, step_rows):

@@ -13,6 +13,17 @@ pytest.importorskip("torch")
 pytest.importorskip("triton", reason="Triton is not installed: it comes with the [gpu] extra")
 
 
+def test_the_kernels_compile_for_a_gpu(tmp_path):
+    script = Path(__file__).with_name("compile_kernels.py")
+    plain = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    environment = plain | {"TRITON_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=55, check=False
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert int(ran.stdout) == 28
+
+
 def run_in_interpreter(part: str) -> dict[str, float]:
     script = Path(__file__).with_name("decode_kernels_in_interpreter.py")
     ran = subprocess.run(

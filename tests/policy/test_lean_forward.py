@@ -164,6 +164,9 @@ def test_what_it_does_not_cover_is_left_to_transformers():
         assert_left_alone(model)
     with torch.autocast("cpu", dtype=torch.bfloat16):  # float32 weights would have to be cast in every product
         assert_left_alone(network())
+    watched = network()
+    watched.model.layers[1].mlp.register_forward_hook(lambda *_: None)
+    assert_left_alone(watched)
     spread = network()
     own = spread.model.forward
     spread.model.forward = own

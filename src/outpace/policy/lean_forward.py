@@ -46,13 +46,19 @@ def _is_covered(model: Any, network: Any) -> bool:
     config = network.config
     if not is_llama_shaped(network) or config._attn_implementation != "sdpa" or not can_merge(model):
         return False
-    if "forward" in vars(network.model) or (network.training and config.attention_dropout):
-        return False  # somebody else stands in for it, as when a model is spread over devices
+    if "forward" in vars(network.model) or any(map(_is_watched, network.model.layers.modules())):
+        return False  # somebody else stands in for it, as when a model is spread over devices, or looks at its layers
+    if network.training and config.attention_dropout:
+        return False
     is_checkpointed = network.training and any(getattr(m, "gradient_checkpointing", False) for m in network.modules())
     device = network.device.type
     computed_in = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else network.dtype
     is_one_type = all(p.dtype == computed_in for name, p in network.named_parameters() if "lora_" not in name)
     return is_one_type and not is_checkpointed and all(map(_is_plain, adapted_layers(model)))
+
+
+def _is_watched(module: Any) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
 
 
 def _is_plain(layer: Any) -> bool:

@@ -25,8 +25,8 @@ def right(program: str) -> Verdict:
 class Desk:
     """An engine that runs nothing; it has as many idle workers as the test says."""
 
-    def __init__(self, *, idle: int, time_together: int = 8) -> None:
-        self.settings = GradeSettings(time_together=time_together)
+    def __init__(self, *, idle: int, time_together: int = 8, time_early: bool = True) -> None:
+        self.settings = GradeSettings(time_together=time_together, time_early=time_early)
         self.idle_workers = idle
         self.checks: dict[str, Future[Any]] = {}
         self.timings: list[tuple[tuple[str, ...], Future[Any]]] = []
@@ -73,6 +73,15 @@ def test_programs_of_an_arriving_group_are_timed_at_once_when_a_worker_is_idle()
     assert desk.batches == []
     arrive(group, desk, 2, right("b"))
     assert desk.batches == ["ab"]
+
+
+def test_where_sampling_needs_the_cores_nothing_is_timed_early() -> None:
+    desk = Desk(idle=2, time_early=False)
+    group = opened(desk, 4)
+    arrive(group, desk, 0, right("a"), right("b"), right("c"))
+    assert desk.batches == []
+    arrive(group, desk, 3, WRONG)
+    assert desk.batches == ["abc"]
 
 
 def test_without_an_idle_worker_they_wait_and_are_timed_when_one_is() -> None:

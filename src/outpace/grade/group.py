@@ -148,7 +148,8 @@ class GroupInFlight:
         if self._unchecked == 0 or len(self._waiting) >= self._engine.settings.time_together:
             return True
         has_few = len(self._waiting) >= _FEWEST_TOGETHER and self._timing_jobs == 0
-        return self._is_streamed and has_few and self._engine.idle_workers > 0
+        is_early = self._is_streamed and self._engine.settings.time_early
+        return is_early and has_few and self._engine.idle_workers > 0
 
     def _time(self, batch: dict[str, str]) -> None:
         try:

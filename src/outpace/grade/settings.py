@@ -23,6 +23,9 @@ class GradeSettings:
     """Correct programs of a group that are timed while its other completions are still awaited, however busy the
     scoring processes are; fewer are while one is idle and the group arrives one by one; the last ones are timed when
     all have been checked. Those timed together meet the same inputs, side by side."""
+    time_early: bool = True
+    """Whether fewer than that are timed, too, while completions are still awaited and a worker is idle; off where what
+    writes them needs the same cores."""
     seed: int | None = None
     """Seed of the hidden inputs; None draws a fresh secret for each verdict."""
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)

@@ -167,8 +167,11 @@ def load_policy(recipe: Recipe, precision: Precision, collaborators: Collaborato
 
 
 def grade_settings(recipe: Recipe) -> GradeSettings:
-    """How this run's completions are graded."""
+    """How this run's completions are graded; without a GPU, sampling needs the cores that early timing would take."""
+    import torch
+
     return GradeSettings(
+        time_early=torch.cuda.is_available(),
         static_preset=recipe.static_check,
         sandbox=SandboxSettings(allow_weak_isolation=recipe.allow_weak_isolation),
     )

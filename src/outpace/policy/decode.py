@@ -46,6 +46,12 @@ def is_llama_shaped(network: Any) -> bool:
     return kinds == {"full_attention"} and rope in _STATIC_ROPES and config.hidden_act == "silu" and not has_window
 
 
+def is_open_llama(network: Any) -> bool:
+    """Whether such a model attends by SDPA and computes no activation twice, so that training may stand in for it."""
+    is_checkpointed = network.training and any(getattr(m, "gradient_checkpointing", False) for m in network.modules())
+    return is_llama_shaped(network) and network.config._attn_implementation == "sdpa" and not is_checkpointed
+
+
 class KeptKeys(Cache):  # type: ignore[misc]  # transformers publishes no types
     """Hands a prompt's keys and values through and keeps them, by layer."""
 

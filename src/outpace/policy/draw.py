@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from outpace.errors import ConfigError
-from outpace.policy.kernel_check import runs_kernels
+from outpace.policy.kernel_check import KERNEL_TYPES, runs_kernels
 
 _BLOCK = 256  # tokens per block of the two-level search over the vocabulary
-_KERNEL_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,7 @@ def draw(logits: Tensor, uniforms: Tensor, settings: SamplingSettings) -> tuple[
         Tokens (B,), their log-probabilities (B,) float32 under softmax(logits / temperature) before any filter (what a
         trainer computes), and whether each row's distribution was finite (B,); where it was not, the token is void.
     """
-    if settings.is_unfiltered and logits.dtype in _KERNEL_TYPES and runs_kernels(logits.device):
+    if settings.is_unfiltered and logits.dtype in KERNEL_TYPES and runs_kernels(logits.device):
         from outpace.policy.draw_kernels import draw_unfiltered
 
         return draw_unfiltered(logits, uniforms, settings.temperature)

@@ -9,6 +9,8 @@ from importlib.util import find_spec
 
 import torch
 
+KERNEL_TYPES = (torch.float32, torch.bfloat16, torch.float16)
+"""Number formats that the sampler's kernels are written for."""
 _LEAST_CAPABILITY = (8, 0)  # Triton supports no older NVIDIA GPU
 
 

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # the name that everyone gives it
 
-from outpace.policy.kernel_check import runs_kernels
+from outpace.policy.kernel_check import KERNEL_TYPES, runs_kernels
 from outpace.policy.slots import Slots
 
-_FUSED_TYPES = (torch.float32, torch.bfloat16, torch.float16)
 _FUSED_HEAD_SIZE, _FUSED_GROUP = 256, 16  # a program holds all heads that share a key, in registers and shared memory
 
 
@@ -29,9 +28,15 @@ def _norm(x: Tensor, norm: tuple[Tensor, float]) -> Tensor:
     return F.rms_norm(x, (x.shape[-1],), norm[0], norm[1])
 
 
-def _rotate(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
-    """Rotary embedding of x (B, heads, D); `signed_sin` carries the minus of the first half."""
-    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), signed_sin)
+def signed(sin: Tensor) -> Tensor:
+    """Sines (..., D) with the minus that a rotation has in its first half, for `rotate`."""
+    half = sin.shape[-1] // 2
+    return torch.cat((-sin[..., :half], sin[..., half:]), dim=-1)
+
+
+def rotate(x: Tensor, cos: Tensor, signed_sin: Tensor, *, back: bool = False) -> Tensor:
+    """Rotary embedding of x (..., heads, D) by angles of a shape that broadcasts; `back` undoes it."""
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), signed_sin, value=-1 if back else 1)
 
 
 def lay_together(weights: Sequence[Tensor]) -> Tensor:
@@ -98,10 +103,10 @@ def _layer_step(
     q, k, v = (F.linear(normed, *weights).view(rows, -1, size) for weights in layer.qkv)
     if layer.qk_norms is not None:
         q, k = _norm(q, layer.qk_norms[0]), _norm(k, layer.qk_norms[1])
-    keys[index, :, position_B] = _rotate(k, cos, signed_sin)
+    keys[index, :, position_B] = rotate(k, cos, signed_sin)
     values[index, :, position_B] = v
     # The query heads that share a key-value head act as its queries: no key is copied per head.
-    grouped = _rotate(q, cos, signed_sin).view(rows, keys.shape[1], -1, size)
+    grouped = rotate(q, cos, signed_sin).view(rows, keys.shape[1], -1, size)
     mixed = F.scaled_dot_product_attention(
         grouped, keys[:, :, :reach], values[:, :, :reach], attn_mask=mask, scale=layer.scaling
     )
@@ -132,7 +137,7 @@ class LeanDecoder:
 
     def _can_fuse(self) -> bool:
         weights, layer = self.embedding.weight, self.layers[0]
-        has_kind = weights.dtype in _FUSED_TYPES and layer.head_size % 2 == 0
+        has_kind = weights.dtype in KERNEL_TYPES and layer.head_size % 2 == 0
         has_kind &= (
             len({bias is None for _, bias in layer.qkv}) == len({b is None for _, b in (layer.gate, layer.up)}) == 1
         )
@@ -175,8 +180,7 @@ class LeanDecoder:
         rows = x.shape[0]
         position_B = slots.position_B[:rows]
         cos, sin = self.rotary(x[:, None], position_B[:, None])
-        half = sin.shape[-1] // 2
-        signed_sin = torch.cat((-sin[..., :half], sin[..., half:]), dim=-1)
+        signed_sin = signed(sin)
         place = torch.arange(reach, device=x.device)
         is_seen = (place <= position_B[:, None])[:, None, None, :]
         mask = torch.zeros(is_seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~is_seen, float("-inf"))

@@ -17,7 +17,8 @@ from torch import Tensor
 from torch.nn import functional as F  # noqa: N812  # the name that everyone gives it
 from transformers.modeling_outputs import BaseModelOutputWithPast
 
-from outpace.policy.decode import is_llama_shaped
+from outpace.policy.decode import is_open_llama
+from outpace.policy.lean_decode import rotate, signed
 from outpace.policy.merged import adapted_layers, base_model, can_merge
 
 _PROJECTIONS = (("self_attn", ("q_proj", "k_proj", "v_proj", "o_proj")), ("mlp", ("gate_proj", "up_proj", "down_proj")))
@@ -43,18 +44,16 @@ def lean(model: Any) -> Iterator[bool]:
 
 
 def _is_covered(model: Any, network: Any) -> bool:
-    config = network.config
-    if not is_llama_shaped(network) or config._attn_implementation != "sdpa" or not can_merge(model):
+    if not is_open_llama(network) or not can_merge(model):
         return False
     if "forward" in vars(network.model) or any(map(_is_watched, network.model.layers.modules())):
         return False  # somebody else stands in for it, as when a model is spread over devices, or looks at its layers
-    if network.training and config.attention_dropout:
+    if network.training and network.config.attention_dropout:
         return False
-    is_checkpointed = network.training and any(getattr(m, "gradient_checkpointing", False) for m in network.modules())
     device = network.device.type
     computed_in = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else network.dtype
     is_one_type = all(p.dtype == computed_in for name, p in network.named_parameters() if "lora_" not in name)
-    return is_one_type and not is_checkpointed and all(map(_is_plain, adapted_layers(model)))
+    return is_one_type and all(map(_is_plain, adapted_layers(model)))
 
 
 def _is_watched(module: Any) -> bool:
@@ -131,8 +130,7 @@ class _Backbone:
             seen = _seen(attention_mask, place)
             angles = self.rotary(x, place[None] if position_ids is None else position_ids)
             cos, sin = (angle[:, :, None] for angle in angles)
-            half = sin.shape[-1] // 2
-            turn = (cos, torch.cat((-sin[..., :half], sin[..., half:]), dim=-1))
+            turn = (cos, signed(sin))
             mask = torch.zeros(seen.shape, dtype=x.dtype, device=x.device).masked_fill_(~seen, float("-inf"))
             first = self.layers[0]
             group = first.q_proj.weight.shape[0] // first.k_proj.weight.shape[0]  # type: ignore[attr-defined]
@@ -183,13 +181,11 @@ class _Rotate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
         ctx.save_for_backward(cos, signed_sin)
-        return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, dims=-1), signed_sin)
+        return rotate(x, cos, signed_sin)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        cos, signed_sin = ctx.saved_tensors
-        grad = grads[0]
-        return torch.addcmul(grad * cos, grad.roll(grad.shape[-1] // 2, dims=-1), signed_sin, value=-1), None, None
+        return rotate(grads[0], *ctx.saved_tensors, back=True), None, None
 
 
 def _project(x: Tensor, linears: tuple[_Linear, ...]) -> list[Tensor]:

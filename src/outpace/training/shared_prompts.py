@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import Cache
 
-from outpace.policy.decode import KeptKeys, cache_argument, is_llama_shaped
+from outpace.policy.decode import KeptKeys, cache_argument, is_open_llama
 from outpace.policy.merged import base_model
 
 
@@ -43,7 +43,7 @@ class SharedPrompts:
             prompt_columns: how many of the first columns belong to prompts.
         """
         network = base_model(model)
-        if not _can_share(network):
+        if not is_open_llama(network):
             return None
         rows = zip(input_ids[:, :prompt_columns].tolist(), attention_mask[:, :prompt_columns].tolist(), strict=True)
         prompts = [tuple(i for i, is_token in zip(ids, mask, strict=True) if is_token) for ids, mask in rows]
@@ -122,8 +122,3 @@ class _After(Cache):  # type: ignore[misc]  # transformers publishes no types
         # expanded, not indexed: the backward then sums in a fixed order
         rows = [prompts[place].expand(count, -1, -1, -1) for place, count in self.runs]
         return torch.cat((torch.cat(rows), own), dim=2)
-
-
-def _can_share(network: Any) -> bool:
-    is_checkpointed = network.training and any(getattr(m, "gradient_checkpointing", False) for m in network.modules())
-    return is_llama_shaped(network) and network.config._attn_implementation == "sdpa" and not is_checkpointed
